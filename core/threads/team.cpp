@@ -1,1 +1,52 @@
-// Being built.
+#include <chrono>
+#include <thread>
+
+#include "core/threads/threads.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace kvasir {
+namespace {
+
+void pause_briefly() {
+#if defined(__x86_64__)
+  _mm_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+constexpr auto kSpin = std::chrono::microseconds(50);
+
+}  // namespace
+
+void Team::barrier() {
+  const int n = state_.n_threads_;
+  if (n == 1) return;
+  auto& arrived = state_.arrived_.value;
+  auto& generation = state_.generation_.value;
+  const int64_t now = generation.load(std::memory_order_acquire);
+  if (arrived.fetch_add(1, std::memory_order_acq_rel) == n - 1) {
+    arrived.store(0, std::memory_order_relaxed);
+    generation.store(now + 1, std::memory_order_release);
+    generation.notify_all();
+    return;
+  }
+  // With more threads than cores the one that is waited for may need this core, so after about
+  // 2 us of pure spinning each further look at the clock also yields.
+  const auto deadline = std::chrono::steady_clock::now() + kSpin;
+  for (int spin = 0;; ++spin) {
+    if (generation.load(std::memory_order_acquire) != now) return;
+    pause_briefly();
+    if ((spin & 63) != 63) continue;
+    std::this_thread::yield();
+    if (std::chrono::steady_clock::now() > deadline) break;
+  }
+  while (generation.load(std::memory_order_acquire) == now) {
+    generation.wait(now, std::memory_order_acquire);
+  }
+}
+
+}  // namespace kvasir
