@@ -44,6 +44,6 @@ struct Family {
 };
 
 /// All families, ascending by architecture.
-const std::vector<Family>& families();
+const std::vector<Family>& all_families();
 
 }  // namespace kvasir

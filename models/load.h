@@ -19,9 +19,9 @@ struct LoadOptions {
   int threads = 0;  ///< for packing; 0: advise_threads()
   std::function<void(int64_t done_bytes, int64_t total_bytes)> progress;
   const CancelToken* cancel = nullptr;
-  /// Called with the plan before weights are packed: return an error to refuse (too large).
-  EngineOptions engine;  ///< what the plan is made for
-  bool check_memory = true;  ///< refuse when the plan exceeds the memory available
+  EngineOptions engine;      ///< what the memory plan is made for
+  bool check_memory = true;  ///< refuse, before packing, when the plan exceeds available memory
+  bool header_only = false;  ///< everything but the weights: the model plans, but cannot forward
 };
 
 /// Everything a model file gives.

@@ -5,6 +5,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/engine/batch.h"
@@ -48,6 +49,11 @@ class Model {
   virtual size_t weight_bytes() const = 0;
   /// Weight bytes one decoded token reads: an embedding row instead of the table.
   virtual int64_t weight_bytes_per_token() const = 0;
+
+  /// Name of the kernel table in use: "avx2".
+  virtual std::string_view kernels_name() const = 0;
+  /// All packed weights, as decoding streams them: to measure how fast they can be read.
+  virtual std::span<const std::byte> weight_memory() const = 0;
 
   virtual size_t state_bytes(const StepLimits& limits) const = 0;
   virtual Result<std::unique_ptr<ModelState>> make_state(const StepLimits& limits) const = 0;

@@ -15,7 +15,7 @@ namespace kvasir {
 struct EvaluationStatistics {
   int64_t tokens_evaluated = 0;
   int64_t tokens_cached = 0;              ///< asked for, but already in the KV store
-  std::vector<int64_t> chunks;            ///< rows of each step, in order
+  std::vector<int64_t> chunks;            ///< rows of each step of `evaluate`, in order
   ForwardStatistics forward;
 };
 

@@ -84,6 +84,8 @@ class Sequence {
   };
   Slot slot(size_t kind, int64_t position);
 
+  const BlockLayout& layout(size_t kind) const { return pools_.pools[kind]->layout(); }
+
   /// Positions held in blocks but not used, over all kinds: at most 31 for each.
   int64_t wasted_positions() const;
 

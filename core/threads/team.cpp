@@ -24,11 +24,15 @@ constexpr auto kSpin = std::chrono::microseconds(50);
 
 void Team::barrier() {
   const int n = state_.n_threads_;
-  if (n == 1) return;
+  if (n == 1) {
+    state_.stopped_ = cancelled();
+    return;
+  }
   auto& arrived = state_.arrived_.value;
   auto& generation = state_.generation_.value;
   const int64_t now = generation.load(std::memory_order_acquire);
   if (arrived.fetch_add(1, std::memory_order_acq_rel) == n - 1) {
+    state_.stopped_ = cancelled();
     arrived.store(0, std::memory_order_relaxed);
     generation.store(now + 1, std::memory_order_release);
     generation.notify_all();

@@ -32,7 +32,11 @@ class FunctionRef<R(Args...)> {
 class TeamState {
  public:
   explicit TeamState(int n_threads) : n_threads_(n_threads) {}
-  void begin(const CancelToken* cancel) { cancel_ = cancel; for (auto& n : next_) n.value = 0; }
+  void begin(const CancelToken* cancel) {
+    cancel_ = cancel;
+    stopped_ = false;
+    for (auto& next : next_) next.value.store(0, std::memory_order_relaxed);
+  }
 
  private:
   friend class Team;
@@ -41,6 +45,7 @@ class TeamState {
   };
   const int n_threads_;
   const CancelToken* cancel_ = nullptr;
+  bool stopped_ = false;   // written by the last to arrive at a barrier, read by all after it
   Counter arrived_;        // threads at the barrier
   Counter generation_;     // barriers passed
   Counter next_[3];        // next unclaimed item of the running, last and next loop
@@ -81,9 +86,13 @@ class Team {
     for_pieces(n_items, 1, [&](int64_t begin, int64_t) { work(begin); });
   }
 
-  bool cancelled() const { return state_.cancel_ != nullptr && state_.cancel_->requested(); }
+  /// What the token said when all were at the last barrier: the same answer on every thread until
+  /// the next one, so it may decide which calls follow.
+  bool stopped() const { return state_.stopped_; }
 
  private:
+  bool cancelled() const { return state_.cancel_ != nullptr && state_.cancel_->requested(); }
+
   TeamState& state_;
   const int thread_;
   uint64_t loop_ = 0;

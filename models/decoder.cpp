@@ -1,0 +1,98 @@
+#include "models/decoder.h"
+
+#include <algorithm>
+
+#include "core/base/checked.h"
+#include "core/base/error.h"
+#include "models/step.h"
+
+namespace kvasir {
+
+Decoder::Decoder(Config config, const kernels::KernelTable& kernels)
+    : config_(config), kernels_(kernels) {
+  kinds_.push_back({.n_layers = config_.n_layers,
+                    .n_kv_heads = config_.n_kv_heads,
+                    .head_dim = config_.head_dim,
+                    .window = 0});
+}
+
+void Decoder::finish_loading() { positions_ = RotaryPositions(config_, weights_.rope_factors); }
+
+// One block of a pre-normalised decoder.
+void Decoder::layer(Step& step, const LayerWeights& w, int64_t index) const {
+  // x += Wo · attention(RoPE(Wq · h), RoPE(Wk · h), Wv · h),  h = RMSNorm(x)
+  step.normalise(w.attention_norm);
+  step.project_attention(w.query, w.key, w.value);
+  step.rotate_and_append(index);
+  step.attend(index);
+  step.add_projection(w.attention_output);
+
+  // x += Wdown · (silu(Wgate · h) * (Wup · h)),  h = RMSNorm(x)
+  step.normalise(w.feed_forward_norm);
+  step.project_feed_forward(w.gate, w.up);
+  step.gate();
+  step.add_projection(w.down);
+}
+
+Status Decoder::forward(const Batch& batch, ModelState& model_state, Threads& threads,
+                        std::span<float> logits, const CancelToken* cancel,
+                        ForwardStatistics& statistics) const {
+  auto& state = static_cast<DecoderState&>(model_state);
+  const auto start = std::chrono::steady_clock::now();
+  for (size_t kind = 0; kind < kinds_.size(); ++kind) {
+    state.attention[kind].make(attention_shape(config_), kinds_[kind], kind, batch,
+                               threads.count());
+  }
+  for (size_t s = 0; s < batch.segments.size(); ++s) {
+    const auto& segment = batch.segments[s];
+    std::fill_n(state.row_segment + segment.first_row, segment.n_rows, static_cast<int32_t>(s));
+  }
+  const StepContext context = {config_, kernels_, positions_, kinds_, batch, state, statistics};
+  threads.run(
+      [&](Team& team) {
+        Step step(context, team);
+        step.embed(weights_.token_embedding);
+        for (int64_t i = 0; i < config_.n_layers; ++i) {
+          if (team.stopped()) return;
+          layer(step, weights_.layers[static_cast<size_t>(i)], i);
+        }
+        step.head(weights_.output_norm, weights_.output, logits.data());
+      },
+      cancel);
+  statistics.steps++;
+  statistics.rows += static_cast<int64_t>(batch.tokens.size());
+  statistics.time += std::chrono::steady_clock::now() - start;
+  if (cancel != nullptr && cancel->requested())
+    return make_error(ErrorCode::cancelled, "the evaluation was cancelled");
+  return {};
+}
+
+int64_t Decoder::weight_bytes_per_token() const {
+  const auto bytes = [](const PackedMatrix& m) {
+    return divide_up(m.n_rows, kernels::kPanelRows) * static_cast<int64_t>(m.panel_bytes);
+  };
+  int64_t total = bytes(weights_.output);
+  for (const auto& w : weights_.layers) {
+    for (const auto* m : {&w.query, &w.key, &w.value, &w.attention_output, &w.gate, &w.up, &w.down})
+      total += bytes(*m);
+  }
+  return total;
+}
+
+size_t Decoder::state_bytes(const StepLimits& limits) const {
+  DecoderState state;
+  return state.carve(config_, limits, nullptr);
+}
+
+Result<std::unique_ptr<ModelState>> Decoder::make_state(const StepLimits& limits) const {
+  auto state = std::make_unique<DecoderState>();
+  auto memory = AlignedBuffer::allocate(state->carve(config_, limits, nullptr));
+  if (!memory) return std::move(memory).error();
+  state->memory = std::move(*memory);
+  state->carve(config_, limits, state->memory.data());
+  state->attention.resize(kinds_.size());
+  for (auto& plan : state->attention) plan.reserve(attention_shape(config_), limits);
+  return std::unique_ptr<ModelState>(std::move(state));
+}
+
+}  // namespace kvasir

@@ -1,0 +1,10 @@
+// Every family this build knows; each is defined in the file of its name.
+#pragma once
+
+#include "models/config.h"
+
+namespace kvasir::families {
+
+extern const Family llama;
+
+}  // namespace kvasir::families

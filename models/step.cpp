@@ -1,0 +1,234 @@
+#include "models/step.h"
+
+#include <algorithm>
+
+#include "core/base/checked.h"
+#include "models/attention.h"
+
+namespace kvasir {
+namespace {
+
+/// Rows of a projection's panels are claimed in pieces. Decoding: about 32 KB of weights, so that
+/// a piece takes ~1 us and its stream is long enough for the prefetcher. Prefill: larger, since
+/// every piece reads all activations again.
+int64_t panels_per_piece(const PackedMatrix& matrix, int64_t total_panels, int64_t n_rows,
+                         int n_threads) {
+  if (n_threads == 1) return total_panels;
+  const auto streamed = static_cast<int64_t>(32 * 1024 / matrix.panel_bytes);
+  const int64_t eighth = total_panels / (8 * n_threads);
+  return std::max<int64_t>(1, n_rows <= 4 ? std::max(streamed, eighth) : eighth);
+}
+
+int64_t panel_count(const PackedMatrix& matrix) {
+  return divide_up(matrix.n_rows, kernels::kPanelRows);
+}
+
+}  // namespace
+
+Step::Step(const StepContext& context, Team& team)
+    : context_(context),
+      kernels_(context.kernels),
+      config_(context.config),
+      state_(context.state),
+      own_(context.state.threads[static_cast<size_t>(team.thread())]),
+      team_(team),
+      zone_start_(std::chrono::steady_clock::now()) {}
+
+const BatchSegment& Step::segment(int64_t row) const {
+  return context_.batch.segments[static_cast<size_t>(state_.row_segment[row])];
+}
+
+int64_t Step::position(int64_t row) const {
+  const BatchSegment& s = segment(row);
+  return s.first_position + row - s.first_row;
+}
+
+void Step::finish_zone(Zone zone) {
+  if (team_.thread() != 0) return;
+  const auto now = std::chrono::steady_clock::now();
+  context_.statistics.zone_time[static_cast<size_t>(zone)] += now - zone_start_;
+  zone_start_ = now;
+}
+
+void Step::quantize_row(const ActivationBuffer& buffer, int64_t row) {
+  if (buffer.n_groups() == 0) return;
+  kernels_.quantize(buffer.row(row), buffer.n_groups() * kernels::kGroupColumns,
+                    buffer.codes + row * buffer.codes_stride(),
+                    buffer.groups + row * buffer.n_groups());
+}
+
+template <class Fill>
+void Step::prepare(ActivationBuffer& buffer, ActivationBuffer& own, int64_t rows,
+                   const Fill& fill) {
+  const bool private_copy = rows <= kPrivateRows;
+  const ActivationBuffer& target = private_copy ? own : buffer;
+  const auto one = [&](int64_t row) {
+    fill(row, target.row(row));
+    quantize_row(target, row);
+  };
+  if (private_copy) {
+    for (int64_t row = 0; row < rows; ++row) one(row);
+  } else {
+    team_.for_pieces(rows, 4, [&](int64_t begin, int64_t end) {
+      for (int64_t row = begin; row < end; ++row) one(row);
+    });
+  }
+  input_ = target.view(rows);
+}
+
+void Step::embed(const PackedMatrix& token_embedding) {
+  const int64_t n_pairs = context_.positions.n_pairs();
+  team_.for_pieces(n_rows(), 4, [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row) {
+      kernels::unpack_row(token_embedding, context_.batch.tokens[static_cast<size_t>(row)],
+                          state_.x + row * config_.hidden_size);
+      context_.positions.row(position(row), state_.cos + row * n_pairs,
+                             state_.sin + row * n_pairs);
+    }
+  });
+  finish_zone(Zone::embed);
+}
+
+void Step::normalise(const std::vector<float>& weight) {
+  prepare(state_.normed, own_.normed, n_rows(), [&](int64_t row, float* values) {
+    kernels_.rms_norm(state_.x + row * config_.hidden_size, weight.data(), config_.norm_epsilon,
+                      values, config_.hidden_size);
+  });
+  finish_zone(Zone::norm);
+}
+
+void Step::multiply(const kernels::Activations& input, std::initializer_list<Product> products,
+                    bool add_to_output) {
+  int64_t total_panels = 0;
+  for (const auto& product : products) total_panels += panel_count(*product.matrix);
+  const int64_t piece = panels_per_piece(*products.begin()->matrix, total_panels, input.n_rows,
+                                         team_.size());
+  team_.for_pieces(total_panels, piece, [&](int64_t begin, int64_t end) {
+    int64_t first = 0;  // of this product, among all panels
+    for (const auto& product : products) {
+      const int64_t count = panel_count(*product.matrix);
+      const int64_t from = std::max(begin, first);
+      const int64_t to = std::min(end, first + count);
+      if (from < to) {
+        kernels_.matmul[static_cast<size_t>(product.matrix->format)](
+            {.weights = product.matrix,
+             .input = &input,
+             .output = product.output,
+             .output_stride = product.matrix->n_rows,
+             .first_panel = from - first,
+             .end_panel = to - first,
+             .add_to_output = add_to_output,
+             .scratch = own_.matmul_scratch});
+      }
+      first += count;
+    }
+  });
+  if (team_.thread() != 0) return;
+  auto& statistics = context_.statistics;
+  for (const auto& product : products) {
+    const auto& matrix = *product.matrix;
+    statistics.weight_bytes +=
+        panel_count(matrix) * static_cast<int64_t>(matrix.panel_bytes);
+    statistics.weight_multiply_adds += matrix.n_rows * matrix.n_columns * input.n_rows;
+    statistics.matmul_calls[static_cast<size_t>(matrix.format)]++;
+  }
+}
+
+void Step::project_attention(const PackedMatrix& query, const PackedMatrix& key,
+                             const PackedMatrix& value) {
+  multiply(input_, {{&query, state_.query}, {&key, state_.key}, {&value, state_.value}}, false);
+  finish_zone(Zone::matmul);
+}
+
+void Step::project_feed_forward(const PackedMatrix& gate, const PackedMatrix& up) {
+  multiply(input_, {{&gate, state_.gate}, {&up, state_.up}}, false);
+  finish_zone(Zone::matmul);
+}
+
+void Step::add_projection(const PackedMatrix& matrix) {
+  multiply(input_, {{&matrix, state_.x}}, true);
+  finish_zone(Zone::matmul);
+}
+
+void Step::rotate_and_append(int64_t layer) {
+  const AttentionShape shape = attention_shape(config_);
+  // Items are (KV head, row); a piece is up to 32 rows of mostly one head.
+  team_.for_pieces(n_rows() * shape.n_kv_heads, 32, [&](int64_t begin, int64_t end) {
+    for (int64_t item = begin; item < end; ++item)
+      rotate_and_append_row(layer, item / n_rows(), item % n_rows());
+  });
+  finish_zone(Zone::rope);
+}
+
+void Step::rotate_and_append_row(int64_t layer, int64_t kv_head, int64_t row) {
+  const AttentionShape shape = attention_shape(config_);
+  const int64_t n_pairs = context_.positions.n_pairs();
+  const float* cos = state_.cos + row * n_pairs;
+  const float* sin = state_.sin + row * n_pairs;
+  const int64_t kv_column = kv_head * shape.head_dim;
+  float* query = state_.query + row * config_.n_query_columns() + kv_column * shape.group_heads;
+  float* key = state_.key + row * config_.n_kv_columns() + kv_column;
+  const float* value = state_.value + row * config_.n_kv_columns() + kv_column;
+  kernels_.rope(query, shape.group_heads, shape.head_dim, config_.rotary_dim, cos, sin,
+                kernels::RopePairs::half_split);
+  kernels_.rope(key, 1, shape.head_dim, config_.rotary_dim, cos, sin,
+                kernels::RopePairs::half_split);
+  kv::Sequence& sequence = *segment(row).sequence;
+  const auto& layout = sequence.layout(0);
+  const auto slot = sequence.slot(0, position(row));
+  kernels_.store_key[static_cast<size_t>(layout.key_type())](
+      key, shape.head_dim, slot.slot, slot.block + layout.key_offset(layer, kv_head));
+  kernels_.store_value[static_cast<size_t>(layout.value_type())](
+      value, shape.head_dim, slot.slot, slot.block + layout.value_offset(layer, kv_head));
+}
+
+void Step::attend(int64_t layer) {
+  const auto& plan = state_.attention[0];
+  run_attention({.shape = attention_shape(config_),
+                 .kernels = kernels_,
+                 .batch = context_.batch,
+                 .kind = context_.kinds[0],
+                 .layer = layer,
+                 .plan = plan,
+                 .query = state_.query,
+                 .output = state_.attended.values,
+                 .partial_states = state_.partial_states},
+                own_, team_);
+  const int64_t columns = config_.n_query_columns();
+  prepare(state_.attended, own_.attended, n_rows(), [&](int64_t row, float* values) {
+    const float* shared = state_.attended.row(row);
+    if (values != shared) std::copy_n(shared, columns, values);
+  });
+  if (team_.thread() == 0) {
+    auto& statistics = context_.statistics;
+    statistics.attention_calls++;
+    statistics.kv_bytes +=
+        plan.kv_blocks_read() * config_.n_kv_heads *
+        static_cast<int64_t>(context_.batch.segments[0].sequence->layout(0).head_bytes());
+    statistics.attention_multiply_adds +=
+        2 * plan.visible_keys() * config_.n_heads * config_.head_dim;
+  }
+  finish_zone(Zone::attention);
+}
+
+void Step::gate() {
+  const int64_t columns = config_.intermediate_size;
+  prepare(state_.activated, own_.activated, n_rows(), [&](int64_t row, float* values) {
+    kernels_.swiglu(state_.gate + row * columns, state_.up + row * columns, values, columns);
+  });
+  finish_zone(Zone::activation);
+}
+
+void Step::head(const std::vector<float>& output_norm, const PackedMatrix& output, float* logits) {
+  const auto rows = static_cast<int64_t>(context_.batch.logit_rows.size());
+  if (rows == 0) return;
+  prepare(state_.head_input, own_.normed, rows, [&](int64_t i, float* values) {
+    const int64_t row = context_.batch.logit_rows[static_cast<size_t>(i)];
+    kernels_.rms_norm(state_.x + row * config_.hidden_size, output_norm.data(),
+                      config_.norm_epsilon, values, config_.hidden_size);
+  });
+  multiply(input_, {{&output, logits}}, false);
+  finish_zone(Zone::head);
+}
+
+}  // namespace kvasir
