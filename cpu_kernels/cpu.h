@@ -1,0 +1,16 @@
+// What this CPU and its operating system can execute.
+#pragma once
+
+namespace kvasir::kernels {
+
+/// A feature counts only when the operating system saves the registers it needs (XGETBV).
+struct CpuFeatures {
+  bool avx2 = false;        ///< AVX2, FMA and F16C together
+  bool avx512 = false;      ///< AVX-512 F, CD, BW, DQ and VL together
+  bool avx512vnni = false;  ///< the same with VNNI
+  bool neon = false;        ///< AArch64 Advanced SIMD
+};
+
+CpuFeatures detect_cpu();
+
+}  // namespace kvasir::kernels

@@ -1,0 +1,251 @@
+// Products of quantised weights and int8 activations: one driver, one micro-kernel, for every code
+// width and instruction set.
+#pragma once
+
+#include "cpu_kernels/kernels.h"
+#include "cpu_kernels/simd/lanes.h"
+
+namespace kvasir::kernels::generic {
+
+// How a panel's group of 32 columns is read: 8 lines of 4 columns, in any order, since the integer
+// sum is exact. `packed` reads the weights as they lie in memory; a tile holds the lines unpacked,
+// as Dot takes them.
+
+template <class V>
+struct Q4_1 {
+  using Dot = typename V::DotUnsigned4;
+  static constexpr bool kHasMinimum = true;
+  static constexpr int64_t kCodeBytes = 256;  // of one group
+
+  KVASIR_INLINE int64_t scale_bytes(int64_t n_groups) { return n_groups * 64; }
+  KVASIR_INLINE typename V::F scale(const std::byte* panel, int64_t group) {
+    return V::load_half(panel + group * 64);
+  }
+  KVASIR_INLINE typename V::F minimum(const std::byte* panel, int64_t group) {
+    return V::load_half(panel + group * 64 + 32);
+  }
+  /// use(line, first column in the group) for each of the 8 lines.
+  template <class Use>
+  KVASIR_INLINE void for_packed_lines(const std::byte* codes, const Use& use) {
+    for (int64_t quarter = 0; quarter < 4; ++quarter) {
+      const auto both = V::load_line(codes + quarter * 64);
+      use(V::low_nibbles(both), quarter * 4);
+      use(V::high_nibbles(both), quarter * 4 + 16);
+    }
+  }
+};
+
+template <class V>
+struct Q8_0 {
+  using Dot = typename V::DotSigned8;
+  static constexpr bool kHasMinimum = false;
+  static constexpr int64_t kCodeBytes = 512;
+
+  KVASIR_INLINE int64_t scale_bytes(int64_t n_groups) { return (n_groups * 32 + 63) / 64 * 64; }
+  KVASIR_INLINE typename V::F scale(const std::byte* panel, int64_t group) {
+    return V::load_half(panel + group * 32);
+  }
+  KVASIR_INLINE typename V::F minimum(const std::byte*, int64_t) { return V::F::broadcast(0); }
+  template <class Use>
+  KVASIR_INLINE void for_packed_lines(const std::byte* codes, const Use& use) {
+    for (int64_t line = 0; line < 8; ++line)
+      use(V::prepare_signed(V::load_line(codes + line * 64)), line * 4);
+  }
+};
+
+template <class V, class Codes>
+struct QuantizedMatmul {
+  using F = typename V::F;
+  using Dot = typename Codes::Dot;
+
+  // A tile of 16 rows x 1,024 columns takes 16 KB as bytes and 4 KB of scales: it stays in L1 while
+  // every row of the batch passes by. 128 rows of 1,024 activation codes are 128 KB of L2.
+  static constexpr int64_t kTileGroups = 32;
+  static constexpr int64_t kBlockRows = 128;
+  static constexpr int64_t kPrefetchBytes = 4096;
+
+  struct Scratch {
+    alignas(64) std::byte lines[kTileGroups * 512];
+    alignas(64) float scales[kTileGroups * 32];  // [group][16 d, 16 m]
+    alignas(64) float sums[kBlockRows * 16];     // [row][16]
+  };
+  static_assert(sizeof(Scratch) <= kMatmulScratchBytes);
+
+  /// Groups [first, end) of one panel straight from memory.
+  struct Packed {
+    const std::byte* panel;
+    const std::byte* codes;
+    KVASIR_INLINE F scale(const Packed& w, int64_t g) { return Codes::scale(w.panel, g); }
+    KVASIR_INLINE F minimum(const Packed& w, int64_t g) { return Codes::minimum(w.panel, g); }
+    template <class Use>
+    KVASIR_INLINE void for_lines(const Packed& w, int64_t g, const Use& use) {
+      const std::byte* at = w.codes + g * Codes::kCodeBytes;
+      for (int64_t i = 0; i < Codes::kCodeBytes; i += 64)
+        __builtin_prefetch(at + kPrefetchBytes + i);
+      Codes::for_packed_lines(at, use);
+    }
+  };
+  /// The same from the unpacked tile.
+  struct Tile {
+    const Scratch* scratch;
+    int64_t first_group;
+    KVASIR_INLINE F scale(const Tile& w, int64_t g) {
+      return F::load(w.scratch->scales + (g - w.first_group) * 32);
+    }
+    KVASIR_INLINE F minimum(const Tile& w, int64_t g) {
+      return F::load(w.scratch->scales + (g - w.first_group) * 32 + 16);
+    }
+    template <class Use>
+    KVASIR_INLINE void for_lines(const Tile& w, int64_t g, const Use& use) {
+      const std::byte* at = w.scratch->lines + (g - w.first_group) * 512;
+      for (int64_t line = 0; line < 8; ++line) use(V::load_line(at + line * 64), line * 4);
+    }
+  };
+
+  /// sums[m] += 16 outputs of rows [row, row + kRows) over groups [first, end).
+  template <int kRows, class Weights>
+  KVASIR_INLINE void multiply(const Weights& w, const Activations& x, int64_t row, int64_t first,
+                              int64_t end, F (&sums)[kRows]) {
+    const int8_t* codes[kRows];
+    const ActivationGroup* groups[kRows];
+    for (int m = 0; m < kRows; ++m) {
+      codes[m] = x.codes + (row + m) * x.codes_stride;
+      groups[m] = x.groups + (row + m) * x.groups_stride;
+    }
+    for (int64_t g = first; g < end; ++g) {
+      Dot dots[kRows];
+      for (int m = 0; m < kRows; ++m) Dot::start(dots[m], groups[m][g].sum);
+      Weights::for_lines(w, g, [&](const auto& line, int64_t column) __attribute__((always_inline)) {
+        for (int m = 0; m < kRows; ++m)
+          Dot::add(dots[m], line, codes[m] + g * kGroupColumns + column);
+      });
+      const F scale = Weights::scale(w, g);
+      for (int m = 0; m < kRows; ++m) {
+        sums[m] = F::fma(F::multiply(scale, F::broadcast(groups[m][g].scale)), Dot::finish(dots[m]),
+                         sums[m]);
+      }
+      if constexpr (Codes::kHasMinimum) {
+        const F minimum = Weights::minimum(w, g);
+        for (int m = 0; m < kRows; ++m)
+          sums[m] = F::fma(minimum, F::broadcast(groups[m][g].scaled_sum), sums[m]);
+      }
+    }
+  }
+
+  /// Stores 16 outputs of row m; the last panel may have fewer.
+  KVASIR_INLINE void write(const MatmulTask& task, int64_t panel, int64_t m, const F& sum) {
+    const int64_t n = panel * kPanelRows;
+    const int64_t count = task.weights->n_rows - n;
+    float* y = task.output + m * task.output_stride + n;
+    if (count >= kPanelRows) {
+      F::store(y, task.add_to_output ? F::add(F::load(y), sum) : sum);
+    } else {
+      const F old = task.add_to_output ? F::load_first(y, count) : sum;
+      F::store_first(y, task.add_to_output ? F::add(old, sum) : sum, count);
+    }
+  }
+
+  KVASIR_INLINE Packed packed(const MatmulTask& task, int64_t panel) {
+    const PackedMatrix& w = *task.weights;
+    const std::byte* at = w.panels + static_cast<size_t>(panel) * w.panel_bytes;
+    return {at, at + Codes::scale_bytes(w.n_columns / kGroupColumns)};
+  }
+
+  /// Few rows: unpacked in registers, each panel read once.
+  template <int kRows>
+  [[gnu::noinline]] static void stream(const MatmulTask& task) {
+    const int64_t n_groups = task.weights->n_columns / kGroupColumns;
+    for (int64_t panel = task.first_panel; panel < task.end_panel; ++panel) {
+      F sums[kRows];
+      for (F& sum : sums) sum = F::broadcast(0);
+      multiply<kRows>(packed(task, panel), *task.input, 0, 0, n_groups, sums);
+      for (int m = 0; m < kRows; ++m) write(task, panel, m, sums[m]);
+    }
+  }
+
+  /// Unpacks groups [first, end) of a panel into the tile.
+  [[gnu::noinline]] static void unpack(const Packed& w, int64_t first, int64_t end,
+                                       Scratch& scratch) {
+    for (int64_t g = first; g < end; ++g) {
+      std::byte* lines = scratch.lines + (g - first) * 512;
+      Packed::for_lines(w, g, [&](const auto& line, int64_t column) __attribute__((always_inline)) {
+        V::store_line(lines + column * 16, line);
+      });
+      F::store(scratch.scales + (g - first) * 32, Packed::scale(w, g));
+      if constexpr (Codes::kHasMinimum)
+        F::store(scratch.scales + (g - first) * 32 + 16, Packed::minimum(w, g));
+    }
+  }
+
+  /// Rows [row, row + kRows) of a block against the tile; sums carried in scratch between tiles.
+  template <int kRows>
+  [[gnu::noinline]] static void multiply_tile(const MatmulTask& task, Scratch& scratch,
+                                              int64_t panel, int64_t block, int64_t row,
+                                              int64_t first, int64_t end) {
+    F sums[kRows];
+    float* carried = scratch.sums + (row - block) * 16;
+    for (int m = 0; m < kRows; ++m)
+      sums[m] = first == 0 ? F::broadcast(0) : F::load(carried + m * 16);
+    multiply<kRows>(Tile{&scratch, first}, *task.input, row, first, end, sums);
+    const bool last = end == task.weights->n_columns / kGroupColumns;
+    for (int m = 0; m < kRows; ++m) {
+      if (last) {
+        write(task, panel, row + m, sums[m]);
+      } else {
+        F::store(carried + m * 16, sums[m]);
+      }
+    }
+  }
+
+  /// Exactly n rows from `row` on, n <= V::kQuantizedRows.
+  template <int kRows = V::kQuantizedRows>
+  KVASIR_INLINE void multiply_rest(const MatmulTask& task, Scratch& scratch, int64_t panel,
+                                   int64_t block, int64_t row, int64_t n, int64_t first,
+                                   int64_t end) {
+    if constexpr (kRows > 0) {
+      if (n == kRows) {
+        multiply_tile<kRows>(task, scratch, panel, block, row, first, end);
+      } else {
+        multiply_rest<kRows - 1>(task, scratch, panel, block, row, n, first, end);
+      }
+    }
+  }
+
+  static void blocked(const MatmulTask& task) {
+    auto& scratch = *reinterpret_cast<Scratch*>(task.scratch);
+    const int64_t n_groups = task.weights->n_columns / kGroupColumns;
+    const int64_t n_rows = task.input->n_rows;
+    for (int64_t block = 0; block < n_rows; block += kBlockRows) {
+      const int64_t block_end = n_rows - block < kBlockRows ? n_rows : block + kBlockRows;
+      for (int64_t panel = task.first_panel; panel < task.end_panel; ++panel) {
+        for (int64_t first = 0; first < n_groups; first += kTileGroups) {
+          const int64_t end = n_groups - first < kTileGroups ? n_groups : first + kTileGroups;
+          unpack(packed(task, panel), first, end, scratch);
+          int64_t row = block;
+          for (; row + V::kQuantizedRows <= block_end; row += V::kQuantizedRows)
+            multiply_tile<V::kQuantizedRows>(task, scratch, panel, block, row, first, end);
+          multiply_rest(task, scratch, panel, block, row, block_end - row, first, end);
+        }
+      }
+    }
+  }
+
+  template <int kRows = V::kQuantizedRows>
+  KVASIR_INLINE bool stream_exactly(const MatmulTask& task) {
+    if constexpr (kRows > 0) {
+      if (task.input->n_rows == kRows) {
+        stream<kRows>(task);
+        return true;
+      }
+      return stream_exactly<kRows - 1>(task);
+    } else {
+      return false;
+    }
+  }
+
+  static void run(const MatmulTask& task) {
+    if (!stream_exactly(task)) blocked(task);
+  }
+};
+
+}  // namespace kvasir::kernels::generic

@@ -1,0 +1,26 @@
+#include "cpu_kernels/scalar/definitions.h"
+
+namespace kvasir::kernels {
+
+const KernelTable& scalar_kernels() {
+  static constexpr KernelTable kTable = {
+      .name = "scalar",
+      .matmul = {scalar::matmul_f32, scalar::matmul_f16, scalar::matmul_q4_1, scalar::matmul_q8_0},
+      .quantize = scalar::quantize,
+      .rms_norm = scalar::rms_norm,
+      .swiglu = scalar::swiglu,
+      .add = scalar::add,
+      .rope = scalar::rope,
+      .store_key = {scalar::store_key_f32, scalar::store_key_f16},
+      .store_value = {scalar::store_value_f32, scalar::store_value_f16},
+      .attention = scalar::attention,
+      .attention_merge = scalar::attention_merge,
+      .attention_finish = scalar::attention_finish,
+      .softmax = scalar::softmax,
+      .argmax = scalar::argmax,
+      .all_finite = scalar::all_finite,
+  };
+  return kTable;
+}
+
+}  // namespace kvasir::kernels

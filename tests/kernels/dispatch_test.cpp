@@ -1,0 +1,51 @@
+#include "tests/kernels/isas.h"
+
+#include "cpu_kernels/cpu.h"
+
+using namespace kvasir::kernels;  // NOLINT
+
+TEST_CASE("given no wish, when kernels are chosen, then they are the best this CPU has") {
+  const char* why = nullptr;
+  const auto* best = choose_kernels(nullptr, &why);
+  REQUIRE(best != nullptr);
+  int count = 0;
+  const auto* choices = kernel_choices(&count);
+  int last = 0;
+  for (int i = 0; i < count; ++i)
+    if (choices[i].cpu_has_it) last = i;
+  CHECK(best == choices[last].table);
+  CHECK(choose_kernels("", &why) == best);
+  MESSAGE("this machine runs " << best->name);
+}
+
+TEST_CASE("given a name, when kernels are forced, then exactly those are used or it is refused") {
+  int count = 0;
+  const auto* choices = kernel_choices(&count);
+  CHECK(std::string(choices[0].name) == "scalar");
+  for (int i = 0; i < count; ++i) {
+    const char* why = nullptr;
+    const auto* table = choose_kernels(choices[i].name, &why);
+    if (choices[i].cpu_has_it) {
+      REQUIRE(table == choices[i].table);
+      CHECK(std::string(table->name) == choices[i].name);
+    } else {
+      CHECK(table == nullptr);
+      CHECK(std::string(why) == "this CPU lacks it");
+    }
+  }
+  const char* why = nullptr;
+  CHECK(choose_kernels("avx9000", &why) == nullptr);
+  CHECK(std::string(why) == "this build does not know it");
+}
+
+TEST_CASE("given the compiler's view of this CPU, when detected by us, then both agree") {
+#if defined(__x86_64__)
+  const auto cpu = detect_cpu();
+  __builtin_cpu_init();
+  CHECK(cpu.avx2 == (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")));
+  CHECK(cpu.avx512 ==
+        (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")));
+  CHECK(cpu.avx512vnni == (cpu.avx512 && __builtin_cpu_supports("avx512vnni")));
+#endif
+}

@@ -1,0 +1,237 @@
+#include "tests/kernels/isas.h"
+
+#include <cfloat>
+
+#include "cpu_kernels/scalar/definitions.h"
+#include "cpu_kernels/scalar/half.h"
+
+using namespace kvasir::kernels;        // NOLINT
+using namespace kvasir::kernels::test;  // NOLINT
+
+namespace {
+
+float nan_value() { return std::nanf(""); }
+
+/// Ordinary values with every special one among them.
+std::vector<float> nasty_floats(size_t n, unsigned seed) {
+  auto v = random_floats(n, seed, 100.0F);
+  const float specials[] = {0.0F,    -0.0F,  1e-45F,    -1e-45F,   FLT_MIN, FLT_MAX, -FLT_MAX,
+                            -INFINITY, INFINITY, nan_value(), 88.72F,  -87.31F, 88.73F};
+  for (size_t i = 0; i < n; i += 5) v[i] = specials[(i / 5 + seed) % std::size(specials)];
+  return v;
+}
+
+double ulps(float got, double want) {
+  int exponent;
+  std::frexp(want, &exponent);
+  return std::abs(static_cast<double>(got) - want) / std::ldexp(1.0, std::max(exponent, -125) - 24);
+}
+
+template <class Call>
+void compare_tables(size_t n, const std::string& what, const Call& call) {
+  Guarded<float> expected(n, 1);
+  call(scalar_kernels(), expected.data());
+  for (const auto* table : vector_tables()) {
+    Guarded<float> actual(n, 1);
+    call(*table, actual.data());
+    check_same(expected.values(), actual.values(), table->name, what + " n " + std::to_string(n));
+    REQUIRE(actual.untouched_outside());
+  }
+}
+
+}  // namespace
+
+TEST_CASE("given the whole range, when exp is taken, then it is within 1.5 ULP of the true value") {
+  double worst = 0;
+  for (float x = -87.29F; x < 88.72F; x += 1.7e-4F)
+    worst = std::max(worst, ulps(scalar::exp(x), std::exp(static_cast<double>(x))));
+  MESSAGE("worst error of exp: " << worst << " ULP");
+  CHECK(worst < 1.5);
+  CHECK(scalar::exp(0.0F) == 1.0F);
+  CHECK(scalar::exp(-0.0F) == 1.0F);
+  CHECK(scalar::exp(-INFINITY) == 0.0F);
+  CHECK(scalar::exp(-1000.0F) == 0.0F);
+  CHECK(scalar::exp(INFINITY) == INFINITY);
+  CHECK(scalar::exp(89.0F) == INFINITY);
+  CHECK(std::isnan(scalar::exp(nan_value())));
+}
+
+TEST_CASE("given the whole range, when tanh is taken, then it is within 2.5 ULP of the true value") {
+  double worst = 0;
+  for (float x = -12.0F; x < 12.0F; x += 2.3e-5F)
+    worst = std::max(worst, ulps(scalar::tanh(x), std::tanh(static_cast<double>(x))));
+  MESSAGE("worst error of tanh: " << worst << " ULP");
+  CHECK(worst < 2.5);
+  CHECK(scalar::tanh(INFINITY) == 1.0F);
+  CHECK(scalar::tanh(-INFINITY) == -1.0F);
+  CHECK(std::isnan(scalar::tanh(nan_value())));
+}
+
+TEST_CASE("given every half, when widened and rounded back, then it is itself; ties go to even") {
+  for (uint32_t h = 0; h < 65536; ++h) {
+    const auto half = static_cast<uint16_t>(h);
+    const float wide = scalar::half_to_float(half);
+    const bool is_nan = (half & 0x7C00U) == 0x7C00U && (half & 0x3FFU) != 0;
+    CHECK(std::isnan(wide) == is_nan);
+    if (!is_nan) {
+      REQUIRE(scalar::float_to_half(wide) == half);
+      if ((half & 0x7C00U) != 0x7C00U) {
+        const int exponent = (half >> 10) & 31;
+        const double mantissa = half & 0x3FF;
+        const double magnitude = exponent == 0 ? std::ldexp(mantissa, -24)
+                                               : std::ldexp(1024 + mantissa, exponent - 25);
+        REQUIRE(static_cast<double>(wide) == ((half & 0x8000U) != 0 ? -magnitude : magnitude));
+      }
+    }
+  }
+  CHECK(scalar::float_to_half(2049.0F) == scalar::float_to_half(2048.0F));  // tie, to even
+  CHECK(scalar::float_to_half(2051.0F) == scalar::float_to_half(2052.0F));
+  CHECK(scalar::float_to_half(65519.9F) == 0x7BFF);
+  CHECK(scalar::float_to_half(65520.0F) == 0x7C00);
+  CHECK(scalar::float_to_half(std::ldexp(1.0F, -25)) == 0);
+  CHECK(scalar::float_to_half(std::ldexp(1.5F, -25)) == 1);
+}
+
+TEST_CASE("given rows of every length, when normalised, gated, added, then tables equal scalar") {
+  for (size_t n = 1; n <= 70; ++n) {
+    const auto s = static_cast<unsigned>(n);
+    for (const auto& x : {random_floats(n, s), nasty_floats(n, s)}) {
+      const auto w = random_floats(n, s + 1);
+      compare_tables(n, "rms_norm", [&](const KernelTable& t, float* y) {
+        t.rms_norm(x.data(), w.data(), 1e-5F, y, static_cast<int64_t>(n));
+      });
+      compare_tables(n, "swiglu", [&](const KernelTable& t, float* y) {
+        t.swiglu(x.data(), w.data(), y, static_cast<int64_t>(n));
+      });
+      compare_tables(n, "add", [&](const KernelTable& t, float* y) {
+        t.add(x.data(), w.data(), y, static_cast<int64_t>(n));
+      });
+    }
+    const auto x = random_floats(n, s, 20.0F);
+    compare_tables(n, "softmax", [&](const KernelTable& t, float* y) {
+      std::copy(x.begin(), x.end(), y);
+      t.softmax(y, static_cast<int64_t>(n));
+    });
+  }
+}
+
+TEST_CASE("given scalar formulas, when compared with doubles, then they agree") {
+  const size_t n = 576;
+  const auto x = random_floats(n, 3, 4.0F);
+  const auto w = random_floats(n, 4);
+  std::vector<float> y(n);
+  scalar::rms_norm(x.data(), w.data(), 1e-5F, y.data(), n);
+  double squares = 0;
+  for (const float v : x) squares += static_cast<double>(v) * v;
+  const double r = 1 / std::sqrt(squares / n + 1e-5);
+  for (size_t i = 0; i < n; ++i) CHECK(y[i] == doctest::Approx(x[i] * r * w[i]).epsilon(2e-6));
+  scalar::swiglu(x.data(), w.data(), y.data(), n);
+  for (size_t i = 0; i < n; ++i)
+    CHECK(y[i] == doctest::Approx(x[i] / (1 + std::exp(-static_cast<double>(x[i]))) * w[i]).epsilon(1e-6));
+}
+
+TEST_CASE("given groups of 32, when quantised, then codes follow the formula and tables agree") {
+  for (unsigned seed = 0; seed < 40; ++seed) {
+    const size_t n = 32 * (seed % 5 + 1);
+    auto x = seed % 3 == 2 ? nasty_floats(n, seed) : random_floats(n, seed, 5.0F);
+    if (seed == 7) std::fill(x.begin(), x.end(), 0.0F);
+    std::vector<int8_t> codes(n);
+    std::vector<ActivationGroup> groups(n / 32);
+    scalar_kernels().quantize(x.data(), static_cast<int64_t>(n), codes.data(), groups.data());
+    for (size_t g = 0; g < n / 32; ++g) {
+      float absmax = 0;
+      bool finite = true;
+      for (size_t i = g * 32; i < g * 32 + 32; ++i) {
+        finite = finite && std::isfinite(x[i]);
+        absmax = std::max(absmax, std::abs(x[i]));
+      }
+      if (!finite) {
+        CHECK_FALSE(std::isfinite(groups[g].scale));
+        continue;
+      }
+      CHECK(groups[g].scale == absmax / 127.0F);
+      int32_t sum = 0;
+      for (size_t i = g * 32; i < g * 32 + 32; ++i) {
+        sum += codes[i];
+        CHECK(codes[i] >= -127);
+        CHECK(std::abs(static_cast<double>(codes[i]) * groups[g].scale - x[i]) <=
+              0.5001 * static_cast<double>(groups[g].scale));
+      }
+      CHECK(groups[g].sum == sum);
+      CHECK(groups[g].scaled_sum == groups[g].scale * static_cast<float>(sum));
+    }
+    for (const auto* table : vector_tables()) {
+      Guarded<int8_t> other(n, 3);
+      Guarded<ActivationGroup> other_groups(n / 32);
+      table->quantize(x.data(), static_cast<int64_t>(n), other.data(), other_groups.data());
+      CHECK(other.values() == codes);
+      CHECK(other.untouched_outside());
+      for (size_t g = 0; g < n / 32; ++g) {
+        CHECK(same(other_groups[g].scale, groups[g].scale));
+        CHECK(same(other_groups[g].scaled_sum, groups[g].scaled_sum));
+        CHECK(other_groups[g].sum == groups[g].sum);
+      }
+    }
+  }
+}
+
+TEST_CASE("given both pair layouts, when rotated, then tables equal scalar and lengths are kept") {
+  for (const RopePairs pairs : {RopePairs::interleaved, RopePairs::half_split}) {
+    for (const int64_t rotary : {2, 8, 24, 40, 64, 70, 128}) {
+      const int64_t stride = rotary + 11;
+      const auto angles = random_floats(static_cast<size_t>(rotary / 2), 5, 3.0F);
+      std::vector<float> cos, sin;
+      for (const float a : angles) {
+        cos.push_back(std::cos(a));
+        sin.push_back(std::sin(a));
+      }
+      const auto x = random_floats(static_cast<size_t>(3 * stride), 6);
+      compare_tables(x.size(), "rope", [&](const KernelTable& t, float* y) {
+        std::copy(x.begin(), x.end(), y);
+        t.rope(y, 3, stride, rotary, cos.data(), sin.data(), pairs);
+      });
+      auto y = x;
+      scalar::rope(y.data(), 3, stride, rotary, cos.data(), sin.data(), pairs);
+      const size_t a = 0, b = pairs == RopePairs::interleaved ? 1 : static_cast<size_t>(rotary / 2);
+      CHECK(y[a] == doctest::Approx(x[a] * cos[0] - x[b] * sin[0]).epsilon(1e-5));
+      CHECK(y[b] == doctest::Approx(x[b] * cos[0] + x[a] * sin[0]).epsilon(1e-5));
+      for (int64_t i = rotary; i < stride; ++i)
+        CHECK(y[static_cast<size_t>(i)] == x[static_cast<size_t>(i)]);
+    }
+  }
+}
+
+TEST_CASE("given ties, when the largest is asked for, then it is the lowest index") {
+  std::vector<const KernelTable*> tables = vector_tables();
+  tables.push_back(&scalar_kernels());
+  for (const auto* table : tables) {
+    for (int64_t n = 1; n < 80; ++n) {
+      for (int64_t at = 0; at < n; at += 7) {
+        auto x = random_floats(static_cast<size_t>(n), static_cast<unsigned>(n));
+        x[static_cast<size_t>(at)] = 5;
+        x[static_cast<size_t>(n - 1)] = 5;
+        CHECK(table->argmax(x.data(), n) == at);
+      }
+    }
+    const float zeros[] = {-1.0F, -0.0F, 0.0F};
+    CHECK(table->argmax(zeros, 3) == 1);
+  }
+}
+
+TEST_CASE("given one value that is not finite anywhere, when asked, then it is found") {
+  std::vector<const KernelTable*> tables = vector_tables();
+  tables.push_back(&scalar_kernels());
+  for (const auto* table : tables) {
+    for (int64_t n = 1; n < 50; ++n) {
+      auto x = random_floats(static_cast<size_t>(n), 1, 3e38F);
+      CHECK(table->all_finite(x.data(), n));
+      for (const float bad : {nan_value(), INFINITY, -INFINITY}) {
+        for (int64_t i = 0; i < n; i += 3) {
+          auto y = x;
+          y[static_cast<size_t>(i)] = bad;
+          CHECK_FALSE(table->all_finite(y.data(), n));
+        }
+      }
+    }
+  }
+}
