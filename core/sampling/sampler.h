@@ -11,17 +11,22 @@
 
 namespace kvasir {
 
-/// The order is Hugging Face's: penalties, temperature, top-k, top-p, min-p, draw.
+/// Which of temperature and top-p comes first. Hugging Face scales by temperature before it looks
+/// at probabilities; some programs cut first.
+enum class SamplerOrder : uint8_t { temperature_first, top_p_first };
+
+/// Steps: penalties, temperature, top-k, top-p, min-p, draw (Hugging Face's order).
 /// A value at its default switches its step off (temperature 0: greedy, ties to the lowest id).
 struct SamplingParameters {
-  float temperature = 0.0F;         ///< >= 0
-  int32_t top_k = 0;                ///< keep the k most likely; 0: all
-  float top_p = 1.0F;               ///< keep the smallest set with at least this probability; 0: the best one
-  float min_p = 0.0F;               ///< drop what is below min_p times the best probability
-  float repetition_penalty = 1.0F;  ///< > 0; divides positive, multiplies negative logits of seen tokens
+  float temperature = 0.0F;  ///< >= 0
+  int32_t top_k = 0;         ///< keep the k most likely; 0: all
+  float top_p = 1.0F;        ///< keep the smallest set with at least this probability; 0: the best
+  float min_p = 0.0F;        ///< drop what is below min_p times the best probability
+  float repetition_penalty = 1.0F;  ///< > 0; divides positive, multiplies negative seen logits
   float presence_penalty = 0.0F;    ///< subtracted once from every seen token
-  float frequency_penalty = 0.0F;   ///< subtracted for each time it was seen
+  float frequency_penalty = 0.0F;   ///< subtracted for each time a token was seen
   uint64_t seed = 0;
+  SamplerOrder order = SamplerOrder::temperature_first;
 };
 
 /// invalid_argument naming the field and its allowed range.
@@ -34,8 +39,8 @@ struct TokenProbability {
 
 struct SampledToken {
   int32_t token = 0;
-  float logprob = 0;
-  std::vector<TokenProbability> top;  ///< the n_logprobs most likely, descending, ties to the lowest id
+  float logprob = 0;                  ///< as in TokenProbability; 0 when n_logprobs is 0
+  std::vector<TokenProbability> top;  ///< the n_logprobs most likely, descending, then by token
 };
 
 /// Draws are a function of (seed, sequence, step) alone: no state moves between draws, so what
@@ -60,12 +65,22 @@ class Sampler {
 
  private:
   Status prepare(std::span<const float> logits, std::span<const int32_t> seen);
+  void penalise(std::span<const int32_t> seen);
+  void cut();
+  void cut_top_p();
+
+  /// A token that is still in the race.
+  struct Candidate {
+    float logit;
+    int32_t token;
+    double weight;  ///< exp(logit - best logit), after temperature
+  };
 
   SamplingParameters parameters_;
   uint64_t sequence_;
-  std::vector<float> adjusted_;                           // [n_vocab]
-  std::vector<std::pair<float, int32_t>> candidates_;     // (value, token), sorted
-  std::vector<int32_t> counts_;                           // [n_vocab], for the penalties
+  std::vector<float> adjusted_;         // [n_vocab]
+  std::vector<Candidate> candidates_;   // descending; equal logits by ascending token
+  std::vector<int32_t> counts_;         // [n_vocab], all 0 between calls
 };
 
 }  // namespace kvasir
