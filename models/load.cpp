@@ -88,6 +88,9 @@ Result<std::unique_ptr<LoadedModel>> load_model(const std::string& path,
   if (!architecture) return architecture.error();
   auto family = find_family(std::string(*architecture));
   if (!family) return std::move(family).error();
+  // The vocabulary before the sizes: its faults are named even where a size is missing too.
+  auto tokenizer = Tokenizer::from_gguf(file.header);
+  if (!tokenizer) return std::move(tokenizer).error();
   auto config = (*family)->read_config(file.header);
   if (!config) return std::move(config).error();
 
@@ -97,8 +100,6 @@ Result<std::unique_ptr<LoadedModel>> load_model(const std::string& path,
   const auto name = file.header.string_or("general.name", "");
   loaded->name = name && !name->empty() ? std::string(*name) : path.substr(path.rfind('/') + 1);
 
-  auto tokenizer = Tokenizer::from_gguf(file.header);
-  if (!tokenizer) return std::move(tokenizer).error();
   loaded->tokenizer = std::move(*tokenizer);
 
   auto decoder = std::make_shared<Decoder>(*config, **kernels);
