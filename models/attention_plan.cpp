@@ -101,9 +101,9 @@ void AttentionPlan::make(const AttentionShape& shape, const kv::LayerKind& kind,
   split_keys_ = n_threads > 1 && n_tiles * shape.n_kv_heads < wanted && n_rows <= kMaxSplitRows &&
                 n_tile_partials > n_tiles;
   const int64_t n_items = (split_keys_ ? n_tile_partials : n_tiles) * shape.n_kv_heads;
-  // A group's heads read the same keys and values; taken apart they are read once each, which
-  // pays only when there is not enough work to share out.
-  const bool split_heads = n_threads > 1 && n_items < wanted;
+  // A group's heads read the same keys and values and fill the pipeline together: three rows cost
+  // hardly more than one, so heads are taken apart only when threads would have nothing at all.
+  const bool split_heads = n_items < n_threads;
   const int64_t heads = split_heads ? 1 : shape.group_heads;
 
   int64_t state = 0;

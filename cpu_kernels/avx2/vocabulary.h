@@ -21,6 +21,8 @@ struct Isa {
   static constexpr int kQuantizedRows = 3;
   static constexpr int kDenseRows = 4;
   static constexpr int kScoreRows = 3;    ///< x 32 keys = 12 registers
+  static constexpr int kFewRows = 3;
+  static constexpr int kScoreChains = 3;  ///< rows x blocks x 32 keys when there are few rows
   static constexpr int kOutputRows = 3;
   static constexpr int kOutputWide = 2;   ///< 3 rows x 32 channels = 12 registers
 

@@ -21,6 +21,8 @@ struct Base {
   static constexpr int kQuantizedRows = 8;
   static constexpr int kDenseRows = 8;
   static constexpr int kScoreRows = 8;    ///< x 32 keys = 16 registers
+  static constexpr int kFewRows = 4;
+  static constexpr int kScoreChains = 12;  ///< rows x blocks x 32 keys when there are few rows
   static constexpr int kOutputRows = 6;
   static constexpr int kOutputWide = 4;   ///< 6 rows x 64 channels = 24 registers
 

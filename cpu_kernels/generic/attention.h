@@ -33,16 +33,20 @@ struct Attention {
 
   static constexpr int64_t kBlock = kKvBlockPositions;
   static constexpr int64_t kTileRows = 128;
-  /// From this many rows on a block is widened to float once for all of them.
+  /// From this many rows on a block is widened to float once for all of them; with fewer, all
+  /// blocks of a partial are scored first, several at a time.
   static constexpr int64_t kWidenRows = 8;
+  static constexpr int64_t kPartialBlocks = kAttentionPartial / kBlock;
   static constexpr float kInfinity = __builtin_inff();
 
   struct Scratch {
     alignas(64) float queries[kTileRows * kMaxHeadDim];  // [row][head_dim], scaled
     alignas(64) float keys[kMaxHeadDim * kBlock];        // [head_dim][32]
     alignas(64) float values[kBlock * kMaxHeadDim];      // [32][padded head_dim]
-    alignas(64) float weights[kTileRows * kBlock];       // [row][32]
-    float corrections[kTileRows];
+    // [row][32] for one block of many rows, [row][block][32] for all blocks of few rows
+    alignas(64) float weights[kTileRows > kWidenRows * kPartialBlocks ? kTileRows * kBlock
+                                                                      : kWidenRows * kAttentionPartial];
+    float corrections[kWidenRows * kPartialBlocks];
   };
   static_assert(sizeof(Scratch) <= kAttentionScratchBytes);
 
@@ -62,33 +66,47 @@ struct Attention {
     return {first > 0 ? first : 0, end < kBlock ? end : kBlock};
   }
 
-  /// weights[m] = scores of rows [0, kRows) against all 32 keys.
-  template <class Key, int kRows>
-  [[gnu::noinline]] static void score(const float* queries, int64_t head_dim, const std::byte* keys,
-                                      float* weights) {
-    F totals[kRows][2];
-    for (int m = 0; m < kRows; ++m) totals[m][0] = totals[m][1] = F::broadcast(0);
-    for (int64_t first = 0; first < head_dim; first += kDenseChunk) {
+  /// Scores of kRows rows against the 32 keys of each of kBlocks blocks. Every score is one chain of
+  /// fused multiply-adds over d, so it takes kRows * kBlocks * 2 chains to hide their latency.
+  /// Row m's scores of block b go to weights + m * weight_stride + b * 32.
+  template <class Key, int kRows, int kBlocks>
+  [[gnu::noinline]] static void score(const float* queries, int64_t head_dim,
+                                      const std::byte* const (&keys)[kBlocks], float* weights,
+                                      int64_t weight_stride) {
+    F totals[kRows][kBlocks][2];
+    for (auto& row : totals)
+      for (auto& block : row) block[0] = block[1] = F::broadcast(0);
+    int64_t first = 0;
+    for (;;) {
       const int64_t end = head_dim - first < kDenseChunk ? head_dim : first + kDenseChunk;
-      F parts[kRows][2];
-      for (int m = 0; m < kRows; ++m) parts[m][0] = parts[m][1] = F::broadcast(0);
+      F parts[kRows][kBlocks][2];
+      for (auto& row : parts)
+        for (auto& block : row) block[0] = block[1] = F::broadcast(0);
       for (int64_t d = first; d < end; ++d) {
-        const F low = Key::load(keys + d * kBlock * Key::kBytes);
-        const F high = Key::load(keys + (d * kBlock + kLanes) * Key::kBytes);
-        for (int m = 0; m < kRows; ++m) {
-          const F q = F::broadcast(queries[m * head_dim + d]);
-          parts[m][0] = F::fma(q, low, parts[m][0]);
-          parts[m][1] = F::fma(q, high, parts[m][1]);
+#pragma GCC unroll 16
+        for (int b = 0; b < kBlocks; ++b) {
+          const F low = Key::load(keys[b] + d * kBlock * Key::kBytes);
+          const F high = Key::load(keys[b] + (d * kBlock + kLanes) * Key::kBytes);
+#pragma GCC unroll 16
+          for (int m = 0; m < kRows; ++m) {
+            const F q = F::broadcast(queries[m * head_dim + d]);
+            parts[m][b][0] = F::fma(q, low, parts[m][b][0]);
+            parts[m][b][1] = F::fma(q, high, parts[m][b][1]);
+          }
         }
       }
       for (int m = 0; m < kRows; ++m) {
-        totals[m][0] = F::add(totals[m][0], parts[m][0]);
-        totals[m][1] = F::add(totals[m][1], parts[m][1]);
+        for (int b = 0; b < kBlocks; ++b) {
+          for (int half = 0; half < 2; ++half) {
+            // The first chunk joins a total of +0.
+            const F sum = F::add(first == 0 ? F::broadcast(0) : totals[m][b][half], parts[m][b][half]);
+            F::store(weights + m * weight_stride + b * kBlock + half * kLanes, sum);
+            totals[m][b][half] = sum;
+          }
+        }
       }
-    }
-    for (int m = 0; m < kRows; ++m) {
-      F::store(weights + m * kBlock, totals[m][0]);
-      F::store(weights + m * kBlock + kLanes, totals[m][1]);
+      first = end;
+      if (first == head_dim) return;
     }
   }
 
@@ -129,28 +147,36 @@ struct Attention {
     return factor[0];
   }
 
-  /// o[m] = o[m] * correction[m] + sum over slots [first, end) of weight * value, for kRows rows and
+  /// o[m] = o[m] * correction[m] + sum over the visible slots of weight * value, for kRows rows and
   /// kWide times 16 channels.
   template <class Value, int kRows, int kWide>
   KVASIR_INLINE void accumulate(const std::byte* values, int64_t stride, const float* weights,
-                                const float* corrections, const Range& range, float* output,
+                                int64_t weight_stride, const float* corrections,
+                                int64_t correction_stride, const Range& range, float* output,
                                 int64_t state_stride) {
     F sums[kRows][kWide];
+#pragma GCC unroll 16
     for (int m = 0; m < kRows; ++m) {
-      const F correction = F::broadcast(corrections[m]);
+      const F correction = F::broadcast(corrections[m * correction_stride]);
+#pragma GCC unroll 8
       for (int c = 0; c < kWide; ++c)
         sums[m][c] = F::multiply(F::load(output + m * state_stride + c * kLanes), correction);
     }
     for (int64_t slot = range.first; slot < range.end; ++slot) {
       F value[kWide];
+#pragma GCC unroll 8
       for (int c = 0; c < kWide; ++c)
         value[c] = Value::load(values + (slot * stride + c * kLanes) * Value::kBytes);
+#pragma GCC unroll 16
       for (int m = 0; m < kRows; ++m) {
-        const F weight = F::broadcast(weights[m * kBlock + slot]);
+        const F weight = F::broadcast(weights[m * weight_stride + slot]);
+#pragma GCC unroll 8
         for (int c = 0; c < kWide; ++c) sums[m][c] = F::fma(weight, value[c], sums[m][c]);
       }
     }
+#pragma GCC unroll 16
     for (int m = 0; m < kRows; ++m) {
+#pragma GCC unroll 8
       for (int c = 0; c < kWide; ++c) F::store(output + m * state_stride + c * kLanes, sums[m][c]);
     }
   }
@@ -158,18 +184,21 @@ struct Attention {
   /// All channels of kRows rows that see the same slots.
   template <class Value, int kRows>
   [[gnu::noinline]] static void mix(const std::byte* values, int64_t head_dim, const float* weights,
-                                    const float* corrections, Range range, float* states) {
+                                    int64_t weight_stride, const float* corrections,
+                                    int64_t correction_stride, Range range, float* states) {
     constexpr int kWide = V::kOutputWide;
     const int64_t stride = padded(head_dim);
     float* output = states + kStateOutput;
     int64_t d = 0;
     for (; d + kWide * kLanes <= stride; d += kWide * kLanes) {
-      accumulate<Value, kRows, kWide>(values + d * Value::kBytes, stride, weights, corrections,
-                                      range, output + d, state_floats(head_dim));
+      accumulate<Value, kRows, kWide>(values + d * Value::kBytes, stride, weights, weight_stride,
+                                      corrections, correction_stride, range, output + d,
+                                      state_floats(head_dim));
     }
     for (; d < stride; d += kLanes) {
-      accumulate<Value, kRows, 1>(values + d * Value::kBytes, stride, weights, corrections, range,
-                                  output + d, state_floats(head_dim));
+      accumulate<Value, kRows, 1>(values + d * Value::kBytes, stride, weights, weight_stride,
+                                  corrections, correction_stride, range, output + d,
+                                  state_floats(head_dim));
     }
   }
 
@@ -188,11 +217,12 @@ struct Attention {
   template <class Key>
   static void score_rows(const AttentionTask& task, Scratch& scratch, const std::byte* keys,
                          int64_t first, int64_t end) {
+    const std::byte* const one[1] = {keys};
     for (int64_t row = first; row < end; row += V::kScoreRows) {
       const int64_t n = end - row < V::kScoreRows ? end - row : int64_t{V::kScoreRows};
       with_rows<V::kScoreRows>(n, [&]<int kRows>() __attribute__((always_inline)) {
-        score<Key, kRows>(scratch.queries + row * task.head_dim, task.head_dim, keys,
-                          scratch.weights + row * kBlock);
+        score<Key, kRows, 1>(scratch.queries + row * task.head_dim, task.head_dim, one,
+                             scratch.weights + row * kBlock, kBlock);
       });
     }
   }
@@ -212,15 +242,16 @@ struct Attention {
       }
       if (!range.empty()) {
         with_rows<V::kOutputRows>(n, [&]<int kRows>() __attribute__((always_inline)) {
-          mix<Value, kRows>(values, task.head_dim, scratch.weights + row * kBlock,
-                            scratch.corrections + row, range, task.state + (tile + row) * floats);
+          mix<Value, kRows>(values, task.head_dim, scratch.weights + row * kBlock, kBlock,
+                            scratch.corrections + row, 1, range,
+                            task.state + (tile + row) * floats);
         });
       }
       row += n;
     }
   }
 
-  /// Rows [tile, tile + n_rows) against one block.
+  /// Rows [tile, tile + n_rows) against one block, widened to float once.
   template <class Key, class Value>
   static void attend_block(const AttentionTask& task, Scratch& scratch, int64_t tile,
                            int64_t n_rows, const KvBlock& block) {
@@ -233,16 +264,13 @@ struct Attention {
     if (first == end) return;
     const std::byte* keys = block.data + task.key_offset;
     const std::byte* values = block.data + task.value_offset;
-    const bool widen = end - first >= kWidenRows;
 
-    if (widen && Key::kBytes != 4) {
+    if constexpr (Key::kBytes != 4) {
       for (int64_t i = 0; i < task.head_dim * kBlock; i += kLanes)
         F::store(scratch.keys + i, Key::load(keys + i * Key::kBytes));
-      score_rows<KvF32<V>>(task, scratch, reinterpret_cast<const std::byte*>(scratch.keys), first,
-                           end);
-    } else {
-      score_rows<Key>(task, scratch, keys, first, end);
+      keys = reinterpret_cast<const std::byte*>(scratch.keys);
     }
+    score_rows<KvF32<V>>(task, scratch, keys, first, end);
     const int64_t floats = state_floats(task.head_dim);
     for (int64_t row = first; row < end; ++row) {
       const Range range = visible(task, tile + row, start);
@@ -250,14 +278,80 @@ struct Attention {
       scratch.corrections[row] =
           soften(task, scratch.weights + row * kBlock, range, task.state + (tile + row) * floats);
     }
-    if (widen && Value::kBytes != 4) {
-      // Only slots some row sees: the others may hold anything, but cost time.
+    if constexpr (Value::kBytes != 4) {
       for (int64_t i = 0; i < kBlock * padded(task.head_dim); i += kLanes)
         F::store(scratch.values + i, Value::load(values + i * Value::kBytes));
-      mix_rows<KvF32<V>>(task, scratch, reinterpret_cast<const std::byte*>(scratch.values), tile,
-                         first, end, start);
-    } else {
-      mix_rows<Value>(task, scratch, values, tile, first, end, start);
+      values = reinterpret_cast<const std::byte*>(scratch.values);
+    }
+    mix_rows<KvF32<V>>(task, scratch, values, tile, first, end, start);
+  }
+
+  /// A few rows against up to 32 blocks: all scores, then all weights, then all values, so that the
+  /// long chains of one block do not wait for those of the block before.
+  template <class Key, class Value>
+  static void attend_few(const AttentionTask& task, Scratch& scratch, int64_t tile, int64_t n_rows,
+                         const KvBlock* blocks, int64_t n_blocks) {
+    const int64_t floats = state_floats(task.head_dim);
+    for (int64_t first = 0; first < n_rows; first += V::kFewRows) {
+      const int64_t n = n_rows - first < V::kFewRows ? n_rows - first : int64_t{V::kFewRows};
+      with_rows<V::kFewRows>(n, [&]<int kRows>() __attribute__((always_inline)) {
+        constexpr int kTogether = V::kScoreChains / kRows > 0 ? V::kScoreChains / kRows : 1;
+        const float* queries = scratch.queries + first * task.head_dim;
+        int64_t b = 0;
+        for (; b + kTogether <= n_blocks; b += kTogether) {
+          const std::byte* keys[kTogether];
+          for (int i = 0; i < kTogether; ++i) keys[i] = blocks[b + i].data + task.key_offset;
+          score<Key, kRows, kTogether>(queries, task.head_dim, keys, scratch.weights + b * kBlock,
+                                       kAttentionPartial);
+        }
+        for (; b < n_blocks; ++b) {
+          const std::byte* const keys[1] = {blocks[b].data + task.key_offset};
+          score<Key, kRows, 1>(queries, task.head_dim, keys, scratch.weights + b * kBlock,
+                               kAttentionPartial);
+        }
+        for (int64_t row = 0; row < kRows; ++row) {
+          float* state = task.state + (tile + first + row) * floats;
+          for (int64_t block = 0; block < n_blocks; ++block) {
+            const Range range = visible(task, tile + first + row, blocks[block].first_position);
+            if (range.empty()) continue;
+            scratch.corrections[row * kPartialBlocks + block] = soften(
+                task, scratch.weights + row * kAttentionPartial + block * kBlock, range, state);
+          }
+        }
+        mix_few<Value, kRows>(task, scratch, tile + first, blocks, n_blocks);
+      });
+    }
+  }
+
+  /// Rows that see the same slots of every block go together; others one by one.
+  template <class Value, int kRows>
+  KVASIR_INLINE void mix_few(const AttentionTask& task, Scratch& scratch, int64_t row,
+                             const KvBlock* blocks, int64_t n_blocks) {
+    const int64_t floats = state_floats(task.head_dim);
+    bool same = true;
+    for (int64_t m = 1; m < kRows; ++m) {
+      same = same && task.first_key[row + m] == task.first_key[row] &&
+             task.end_key[row + m] == task.end_key[row];
+    }
+    for (int64_t block = 0; block < n_blocks; ++block) {
+      const std::byte* values = blocks[block].data + task.value_offset;
+      const float* weights = scratch.weights + block * kBlock;
+      const float* corrections = scratch.corrections + block;
+      if (same) {
+        const Range range = visible(task, row, blocks[block].first_position);
+        if (!range.empty()) {
+          mix<Value, kRows>(values, task.head_dim, weights, kAttentionPartial, corrections,
+                            kPartialBlocks, range, task.state + row * floats);
+        }
+        continue;
+      }
+      for (int64_t m = 0; m < kRows; ++m) {
+        const Range range = visible(task, row + m, blocks[block].first_position);
+        if (range.empty()) continue;
+        mix<Value, 1>(values, task.head_dim, weights + m * kAttentionPartial, kAttentionPartial,
+                      corrections + m * kPartialBlocks, kPartialBlocks, range,
+                      task.state + (row + m) * floats);
+      }
     }
   }
 
@@ -275,8 +369,15 @@ struct Attention {
         for (int64_t i = 0; i < floats; i += kLanes) F::store(state + i, F::broadcast(0));
         state[kStateMax] = -kInfinity;
       }
-      for (int64_t b = 0; b < task.n_blocks; ++b)
-        attend_block<Key, Value>(task, scratch, tile, n_rows, task.blocks[b]);
+      if (n_rows < kWidenRows) {
+        for (int64_t b = 0; b < task.n_blocks; b += kPartialBlocks) {
+          const int64_t n = task.n_blocks - b < kPartialBlocks ? task.n_blocks - b : kPartialBlocks;
+          attend_few<Key, Value>(task, scratch, tile, n_rows, task.blocks + b, n);
+        }
+      } else {
+        for (int64_t b = 0; b < task.n_blocks; ++b)
+          attend_block<Key, Value>(task, scratch, tile, n_rows, task.blocks[b]);
+      }
     }
   }
 

@@ -27,6 +27,7 @@ struct Q4_1 {
   /// use(line, first column in the group) for each of the 8 lines.
   template <class Use>
   KVASIR_INLINE void for_packed_lines(const std::byte* codes, const Use& use) {
+#pragma GCC unroll 4
     for (int64_t quarter = 0; quarter < 4; ++quarter) {
       const auto both = V::load_line(codes + quarter * 64);
       use(V::low_nibbles(both), quarter * 4);
@@ -48,6 +49,7 @@ struct Q8_0 {
   KVASIR_INLINE typename V::F minimum(const std::byte*, int64_t) { return V::F::broadcast(0); }
   template <class Use>
   KVASIR_INLINE void for_packed_lines(const std::byte* codes, const Use& use) {
+#pragma GCC unroll 8
     for (int64_t line = 0; line < 8; ++line)
       use(V::prepare_signed(V::load_line(codes + line * 64)), line * 4);
   }
@@ -98,7 +100,30 @@ struct QuantizedMatmul {
     template <class Use>
     KVASIR_INLINE void for_lines(const Tile& w, int64_t g, const Use& use) {
       const std::byte* at = w.scratch->lines + (g - w.first_group) * 512;
+#pragma GCC unroll 8
       for (int64_t line = 0; line < 8; ++line) use(V::load_line(at + line * 64), line * 4);
+    }
+  };
+
+  /// The address of row m of kRows rows that lie `stride` apart. Three rows share a base, so that 12
+  /// rows need 4 address registers and a stride instead of 12: x86 adds once or twice the stride in
+  /// the addressing mode. With a pointer a row the loop reloaded 4 of them from the stack for
+  /// every line.
+  template <class T, int kRows>
+  struct RowPointers {
+    const T* base[(kRows + 2) / 3];
+    int64_t stride;
+    KVASIR_INLINE RowPointers make(const T* first, int64_t stride) {
+      RowPointers p;
+      for (int i = 0; i < (kRows + 2) / 3; ++i) p.base[i] = first + 3 * i * stride;
+      p.stride = stride;
+      return p;
+    }
+    KVASIR_INLINE const T* row(const RowPointers& p, int m) {
+      return m % 3 == 0 ? p.base[m / 3] : p.base[m / 3] + (m % 3) * p.stride;
+    }
+    KVASIR_INLINE void advance(RowPointers& p, int64_t n) {
+      for (auto& base : p.base) base += n;
     }
   };
 
@@ -106,29 +131,32 @@ struct QuantizedMatmul {
   template <int kRows, class Weights>
   KVASIR_INLINE void multiply(const Weights& w, const Activations& x, int64_t row, int64_t first,
                               int64_t end, F (&sums)[kRows]) {
-    const int8_t* codes[kRows];
-    const ActivationGroup* groups[kRows];
-    for (int m = 0; m < kRows; ++m) {
-      codes[m] = x.codes + (row + m) * x.codes_stride;
-      groups[m] = x.groups + (row + m) * x.groups_stride;
-    }
+    using Codes8 = RowPointers<int8_t, kRows>;
+    using Groups = RowPointers<ActivationGroup, kRows>;
+    Codes8 codes = Codes8::make(x.codes + row * x.codes_stride + first * kGroupColumns, x.codes_stride);
+    Groups groups = Groups::make(x.groups + row * x.groups_stride + first, x.groups_stride);
     for (int64_t g = first; g < end; ++g) {
       Dot dots[kRows];
-      for (int m = 0; m < kRows; ++m) Dot::start(dots[m], groups[m][g].sum);
+#pragma GCC unroll 16
+      for (int m = 0; m < kRows; ++m) Dot::start(dots[m], Groups::row(groups, m)->sum);
       Weights::for_lines(w, g, [&](const auto& line, int64_t column) __attribute__((always_inline)) {
-        for (int m = 0; m < kRows; ++m)
-          Dot::add(dots[m], line, codes[m] + g * kGroupColumns + column);
+#pragma GCC unroll 16
+        for (int m = 0; m < kRows; ++m) Dot::add(dots[m], line, Codes8::row(codes, m) + column);
       });
       const F scale = Weights::scale(w, g);
+#pragma GCC unroll 16
       for (int m = 0; m < kRows; ++m) {
-        sums[m] = F::fma(F::multiply(scale, F::broadcast(groups[m][g].scale)), Dot::finish(dots[m]),
-                         sums[m]);
+        sums[m] = F::fma(F::multiply(scale, F::broadcast(Groups::row(groups, m)->scale)),
+                         Dot::finish(dots[m]), sums[m]);
       }
       if constexpr (Codes::kHasMinimum) {
         const F minimum = Weights::minimum(w, g);
+#pragma GCC unroll 16
         for (int m = 0; m < kRows; ++m)
-          sums[m] = F::fma(minimum, F::broadcast(groups[m][g].scaled_sum), sums[m]);
+          sums[m] = F::fma(minimum, F::broadcast(Groups::row(groups, m)->scaled_sum), sums[m]);
       }
+      Codes8::advance(codes, kGroupColumns);
+      Groups::advance(groups, 1);
     }
   }
 
