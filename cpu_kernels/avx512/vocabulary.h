@@ -29,6 +29,7 @@ struct Base {
   KVASIR_INLINE Batch fused(const Batch& a, const Batch& b, const Batch& c) {
     return _mm512_fmadd_ps(a, b, c);
   }
+  KVASIR_INLINE Batch quotient(const Batch& a, const Batch& b) { return _mm512_div_ps(a, b); }
   KVASIR_INLINE Batch larger(const Batch& a, const Batch& b) { return _mm512_max_ps(a, b); }
   KVASIR_INLINE Batch smaller(const Batch& a, const Batch& b) { return _mm512_min_ps(a, b); }
   KVASIR_INLINE Batch scale_by_power(const Batch& y, const Batch& n) {

@@ -11,7 +11,8 @@ namespace kvasir::kernels::simd {
 #define KVASIR_INLINE [[gnu::always_inline]] static inline
 
 /// 16 floats in 16 / Batch::size registers. `Isa::fused` is the one multiply-add; xsimd 8.1 has no
-/// fused one for AVX-512.
+/// fused one for AVX-512. `Isa::quotient` is the one division; xsimd's `/` is a reciprocal estimate
+/// with two Newton steps on NEON, up to an ULP off: softmax of two numbers was already not scalar's.
 template <class Isa>
 struct Floats {
   using Batch = xsimd::batch<float, typename Isa::Arch>;
@@ -63,7 +64,7 @@ struct Floats {
     return map([](const Batch& x, const Batch& y) { return Batch(x * y); }, a, b);
   }
   KVASIR_INLINE Floats divide(const Floats& a, const Floats& b) {
-    return map([](const Batch& x, const Batch& y) { return Batch(x / y); }, a, b);
+    return map([](const Batch& x, const Batch& y) { return Isa::quotient(x, y); }, a, b);
   }
   /// a * b + c, rounded once.
   KVASIR_INLINE Floats fma(const Floats& a, const Floats& b, const Floats& c) {
