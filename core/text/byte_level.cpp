@@ -1,7 +1,5 @@
 #include "core/text/byte_level.h"
 
-#include <cstdint>
-
 namespace kvasir {
 namespace {
 
@@ -40,9 +38,26 @@ const Spellings& spellings() {
   return all;
 }
 
+int hex_digit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  return -1;
+}
+
 }  // namespace
 
-const std::array<std::string, 256>& byte_spellings() { return spellings().of; }
+std::optional<uint8_t> byte_of_token(std::string_view text) {
+  if (text.size() != 6 || !text.starts_with("<0x") || !text.ends_with(">")) return std::nullopt;
+  const int high = hex_digit(text[3]);
+  const int low = hex_digit(text[4]);
+  if (high < 0 || low < 0) return std::nullopt;
+  return static_cast<uint8_t>(high * 16 + low);
+}
+
+const std::array<std::string, 256>& byte_spellings() {
+  return spellings().of;
+}
 
 std::optional<std::string> spelled_bytes(std::string_view entry) {
   std::string bytes;

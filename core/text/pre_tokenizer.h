@@ -19,15 +19,17 @@ class PreTokenizer {
   static Result<std::unique_ptr<PreTokenizer>> named(std::string_view name);
   ~PreTokenizer();
 
-  /// Calls `use` for every piece of `text` in order; the pieces joined are the text. Bytes that are
-  /// not UTF-8 are pieces of their own, maximal runs together.
-  Status split(std::string_view text, const std::function<void(std::string_view)>& use) const;
+  using Use = std::function<Status(std::string_view piece)>;
+  /// Calls `use` for every piece of `text` in order until it fails; the pieces joined are the text,
+  /// and views into it. Bytes that are not UTF-8 are pieces of their own, maximal runs together
+  /// (a tokenizer of Unicode text never sees such bytes; so whole characters around them are cut as
+  /// if the text ended there, and nothing is lost).
+  Status split(std::string_view text, const Use& use) const;
 
  private:
   PreTokenizer();
   struct Expression;
-  Status split_stage(std::string_view text, size_t stage,
-                     const std::function<void(std::string_view)>& use) const;
+  class Cut;
   std::vector<Expression> stages_;
 };
 

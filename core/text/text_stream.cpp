@@ -3,60 +3,69 @@
 #include <algorithm>
 
 namespace kvasir {
-namespace {
 
-/// Length of the longest end of `text` that is a proper beginning of one of the stop strings.
-size_t longest_beginning(std::string_view text, const std::vector<std::string>& stops) {
-  size_t longest = 0;
-  for (const auto& stop : stops) {
-    const size_t most = std::min(text.size(), stop.size() - 1);
-    for (size_t n = most; n > longest; --n) {
-      if (text.substr(text.size() - n) == std::string_view(stop).substr(0, n)) {
-        longest = n;
-        break;
-      }
-    }
+TextStream::Stop TextStream::prepare(std::string text) {
+  Stop stop;
+  stop.text = std::move(text);
+  stop.borders.assign(stop.text.size() + 1, 0);
+  size_t border = 0;
+  for (size_t n = 2; n <= stop.text.size(); ++n) {
+    const char byte = stop.text[n - 1];
+    while (border > 0 && stop.text[border] != byte) border = stop.borders[border];
+    if (stop.text[border] == byte) ++border;
+    stop.borders[n] = border;
   }
-  return longest;
+  return stop;
 }
 
-}  // namespace
+/// `stop.matched` is below the length of the text before, and at most the length afterwards.
+void TextStream::advance(Stop& stop, char byte) {
+  while (stop.matched > 0 && stop.text[stop.matched] != byte)
+    stop.matched = stop.borders[stop.matched];
+  if (stop.text[stop.matched] == byte) ++stop.matched;
+}
 
-TextStream::TextStream(std::vector<std::string> stop_strings)
-    : stop_strings_(std::move(stop_strings)) {
-  std::erase_if(stop_strings_, [](const auto& stop) { return stop.empty(); });
+TextStream::TextStream(std::vector<std::string> stop_strings) {
+  for (auto& text : stop_strings) {
+    if (!text.empty()) stops_.push_back(prepare(std::move(text)));
+  }
 }
 
 std::string TextStream::push(std::string_view token_bytes) {
   if (stopped_) return {};
-  // The stop string that ends first wins, whatever the pieces the bytes came in; among those that
-  // end at the same byte the longest, so that nothing of it is shown.
-  std::string delta;
-  for (const char byte : token_bytes) {
-    held_ += byte;
-    const std::string* match = nullptr;
-    for (const auto& stop : stop_strings_) {
-      if (held_.ends_with(stop) && (match == nullptr || stop.size() > match->size())) match = &stop;
+  // The bytes still held come first; how far each stop string had matched them is known.
+  std::string bytes = std::move(held_);
+  held_.clear();
+  const size_t n_held = bytes.size();
+  bytes += token_bytes;
+  size_t n_open = n_held;  // last bytes that may begin a stop string
+  for (size_t i = n_held; i < bytes.size(); ++i) {
+    const Stop* match = nullptr;
+    n_open = 0;
+    for (auto& stop : stops_) {
+      advance(stop, bytes[i]);
+      n_open = std::max(n_open, stop.matched);
+      const bool is_whole = stop.matched == stop.text.size();
+      if (is_whole && (match == nullptr || stop.text.size() > match->text.size())) match = &stop;
     }
     if (match != nullptr) {
-      matched_ = *match;
+      matched_ = match->text;
       stopped_ = true;
-      held_.resize(held_.size() - match->size());
-      delta += assembler_.push(held_);
-      held_.clear();
+      bytes.resize(i + 1 - match->text.size());
+      std::string delta = assembler_.push(bytes);
       return delta + assembler_.finish();
     }
-    const size_t certain = held_.size() - longest_beginning(held_, stop_strings_);
-    delta += assembler_.push(std::string_view(held_).substr(0, certain));
-    held_.erase(0, certain);
   }
-  return delta;
+  held_ = bytes.substr(bytes.size() - n_open);
+  bytes.resize(bytes.size() - n_open);
+  return assembler_.push(bytes);
 }
 
 std::string TextStream::finish() {
   if (stopped_) return {};
   std::string rest = assembler_.push(held_);
   held_.clear();
+  for (auto& stop : stops_) stop.matched = 0;
   return rest + assembler_.finish();
 }
 

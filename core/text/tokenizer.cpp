@@ -15,7 +15,7 @@ Result<std::unique_ptr<Tokenizer>> Tokenizer::from_gguf(const gguf::Header& head
                       "(supported: gpt2)",
                       vocabulary->model);
   }
-  auto tokenizer = BpeTokenizer::create(std::move(*vocabulary), false);
+  auto tokenizer = BpeTokenizer::create(std::move(*vocabulary));
   if (!tokenizer) return std::move(tokenizer).error();
   return std::unique_ptr<Tokenizer>(std::move(*tokenizer));
 }

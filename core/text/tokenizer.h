@@ -18,7 +18,12 @@ using TokenId = int32_t;
 
 /// What a vocabulary entry is; the values are GGUF's `tokenizer.ggml.token_type`.
 enum class TokenKind : int32_t {
-  normal = 1, unknown = 2, control = 3, user_defined = 4, unused = 5, byte = 6,
+  normal = 1,
+  unknown = 2,
+  control = 3,
+  user_defined = 4,
+  unused = 5,
+  byte = 6,
 };
 
 /// How markup in the text is treated.
@@ -32,17 +37,20 @@ class Tokenizer {
  public:
   virtual ~Tokenizer() = default;
 
-  /// Reads `tokenizer.ggml.*`. The error names what is unknown or inconsistent: model kind,
-  /// pre-tokenizer, an id past the vocabulary, a malformed byte token, a short score list.
+  /// Reads `tokenizer.ggml.*`; keeps nothing of `header`. The error names what is unknown or
+  /// inconsistent: model kind, pre-tokenizer, an id past the vocabulary, a malformed byte token, a
+  /// short score list.
   static Result<std::unique_ptr<Tokenizer>> from_gguf(const gguf::Header& header);
 
   /// Ids of `text`, without BOS or EOS. User-defined (added) tokens are always recognised,
-  /// control tokens only with SpecialTokens::parse. Invalid UTF-8 in a vocabulary that cannot
-  /// spell every byte is invalid_argument naming the offset.
+  /// control tokens only with SpecialTokens::parse; the leftmost, then the longest spelling counts.
+  /// Any bytes may come, UTF-8 or not. A byte that the vocabulary cannot spell is invalid_argument
+  /// naming it and its offset: nothing of a text is dropped.
   virtual Result<std::vector<TokenId>> encode(std::string_view text,
                                               SpecialTokens special) const = 0;
 
-  /// The bytes that `id` adds to the text (control tokens: none). `id` must be in range.
+  /// The bytes that `id` adds to the text (control, unknown and unused ones: none). `id` must be in
+  /// range.
   virtual std::string_view token_bytes(TokenId id) const = 0;
 
   /// The spelling in the vocabulary as a person should see it ("<|im_end|>" for a control token).

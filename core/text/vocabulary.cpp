@@ -1,10 +1,10 @@
 #include "core/text/vocabulary.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "core/base/error.h"
+#include "core/text/byte_level.h"
 
 namespace kvasir {
 namespace {
@@ -13,24 +13,12 @@ constexpr const char* kTokens = "tokenizer.ggml.tokens";
 constexpr const char* kScores = "tokenizer.ggml.scores";
 constexpr const char* kTypes = "tokenizer.ggml.token_type";
 
-/// Control tokens that end an answer wherever they exist: chat models are trained to stop with
-/// them, and not every file names them by a key.
-constexpr std::array<std::string_view, 8> kEndTexts = {
-    "<|im_end|>", "<|endoftext|>", "<|eot_id|>",     "<|end_of_text|>",
-    "<|end|>",    "<end_of_turn>", "<|end_of_turn|>", "</s>"};
-
-int hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  return -1;
-}
-
-/// "<0x7F>": exactly two hexadecimal digits.
-bool is_byte_token(std::string_view text) {
-  return text.size() == 6 && text.starts_with("<0x") && text.ends_with(">") &&
-         hex_digit(text[3]) >= 0 && hex_digit(text[4]) >= 0;
-}
+/// Control tokens that end an answer wherever they exist, as in llama.cpp: chat models are trained
+/// to stop with them, and few files name them by a key (SmolLM2's names "<|im_end|>" only).
+constexpr std::string_view kEndTexts[] = {
+    "<|im_end|>",         "<|endoftext|>", "<|eot_id|>",    "<|eom_id|>",
+    "<|end_of_text|>",    "<|end|>",       "<end_of_turn>", "<|end_of_turn|>",
+    "<end_of_utterance>", "<EOT>",         "</s>"};
 
 Status read_kinds(const gguf::Header& header, Vocabulary& vocabulary) {
   const size_t n = vocabulary.tokens.size();
@@ -39,17 +27,17 @@ Status read_kinds(const gguf::Header& header, Vocabulary& vocabulary) {
   auto types = header.get_ints(kTypes);
   if (!types) return std::move(types).error();
   if (types->size() != n) {
-    return make_error(ErrorCode::corrupt_file, "key '{}' has {} entries, but key '{}' has {}", kTypes,
-                      types->size(), kTokens, n);
+    return make_error(ErrorCode::corrupt_file, "key '{}' has {} entries, but key '{}' has {}",
+                      kTypes, types->size(), kTokens, n);
   }
   for (size_t i = 0; i < n; ++i) {
     const int32_t type = (*types)[i];
     if (type < 1 || type > 6) {
-      return make_error(ErrorCode::corrupt_file, "entry {} of key '{}' is {}, but must be 1 to 6", i,
-                        kTypes, type);
+      return make_error(ErrorCode::corrupt_file, "entry {} of key '{}' is {}, but must be 1 to 6",
+                        i, kTypes, type);
     }
     vocabulary.kinds[i] = static_cast<TokenKind>(type);
-    if (vocabulary.kinds[i] == TokenKind::byte && !is_byte_token(vocabulary.tokens[i])) {
+    if (vocabulary.kinds[i] == TokenKind::byte && !byte_of_token(vocabulary.tokens[i])) {
       return make_error(ErrorCode::corrupt_file,
                         "entry {} of key '{}' is a byte token, but is spelled '{}' instead of "
                         "'<0x00>' to '<0xFF>'",
@@ -84,49 +72,66 @@ Result<std::optional<TokenId>> read_id(const gguf::Header& header, const std::st
   auto id = header.int_or(key, fallback);
   if (!id) return std::move(id).error();
   if (*id < 0 || static_cast<uint64_t>(*id) >= n_tokens) {
-    return make_error(ErrorCode::corrupt_file, "key '{}' {} {}, but the vocabulary has only {} tokens",
-                      key, given ? "is" : "is missing and its default is", *id, n_tokens);
+    return make_error(ErrorCode::corrupt_file,
+                      "key '{}' {} {}, but the vocabulary has only {} tokens", key,
+                      given ? "is" : "is missing and its default is", *id, n_tokens);
   }
   return std::optional<TokenId>(static_cast<TokenId>(*id));
 }
 
-Status read_ids(const gguf::Header& header, Vocabulary& vocabulary) {
-  // The SentencePiece kinds have ids by default, as the format says; byte-level ones have none.
-  const bool sentencepiece = vocabulary.model == "llama";
-  const struct {
-    const char* name;
-    TokenId fallback;
-    bool ends;
-    std::optional<TokenId>* keep;
-  } ids[] = {
-      {"bos", sentencepiece ? 1 : -1, false, &vocabulary.bos},
-      {"eos", sentencepiece ? 2 : -1, true, &vocabulary.eos},
-      {"unknown", sentencepiece ? 0 : -1, false, nullptr},
-      {"eot", -1, true, nullptr},
-      {"eom", -1, true, nullptr},
-      {"seperator", -1, false, nullptr},  // as the format spells it
-      {"padding", -1, false, nullptr},
-      {"cls", -1, false, nullptr},
-      {"mask", -1, false, nullptr},
-      {"prefix", -1, false, nullptr},
-      {"suffix", -1, false, nullptr},
-      {"middle", -1, false, nullptr},
-  };
-  for (const auto& entry : ids) {
-    auto id = read_id(header, fmt::format("tokenizer.ggml.{}_token_id", entry.name), entry.fallback,
-                      vocabulary.tokens.size());
-    if (!id) return std::move(id).error();
-    if (entry.keep != nullptr) *entry.keep = *id;
-    if (entry.ends && *id) vocabulary.end_tokens.push_back(**id);
-  }
+/// Ids that mean something to us. `default_id` is what the format says where the SentencePiece
+/// kind ("llama") has no key; byte-level kinds have no defaults.
+struct NamedId {
+  const char* name;
+  TokenId default_id;  // -1: none
+  bool ends;
+};
+constexpr NamedId kNamedIds[] = {
+    {"bos", 1, false}, {"eos", 2, true},  {"unknown", 0, false},
+    {"eot", -1, true}, {"eom", -1, true},
+};
+
+void find_end_texts(Vocabulary& vocabulary) {
   for (size_t i = 0; i < vocabulary.tokens.size(); ++i) {
     if (vocabulary.kinds[i] == TokenKind::control &&
-        std::find(kEndTexts.begin(), kEndTexts.end(), vocabulary.tokens[i]) != kEndTexts.end())
+        std::ranges::find(kEndTexts, vocabulary.tokens[i]) != std::end(kEndTexts))
       vocabulary.end_tokens.push_back(static_cast<TokenId>(i));
   }
   auto& ends = vocabulary.end_tokens;
   std::sort(ends.begin(), ends.end());
   ends.erase(std::unique(ends.begin(), ends.end()), ends.end());
+}
+
+Status read_ids(const gguf::Header& header, Vocabulary& vocabulary) {
+  const size_t n = vocabulary.tokens.size();
+  const bool has_defaults = vocabulary.model == "llama";
+  for (const auto& entry : kNamedIds) {
+    auto id = read_id(header, fmt::format("tokenizer.ggml.{}_token_id", entry.name),
+                      has_defaults ? entry.default_id : -1, n);
+    if (!id) return std::move(id).error();
+    if (entry.name == std::string_view("bos")) vocabulary.bos = *id;
+    if (entry.name == std::string_view("eos")) vocabulary.eos = *id;
+    if (entry.ends && *id) vocabulary.end_tokens.push_back(**id);
+  }
+  // Padding, fill-in-the-middle and whatever comes: not used here, but never out of range.
+  for (const auto& entry : header.metadata()) {
+    if (!entry.key.starts_with("tokenizer.ggml.") || !entry.key.ends_with("_token_id")) continue;
+    auto id = read_id(header, std::string(entry.key), -1, n);
+    if (!id) return std::move(id).error();
+  }
+  find_end_texts(vocabulary);
+  return {};
+}
+
+/// Byte-level BPE is nothing without merges (an empty list says that there are none).
+Status read_merges(const gguf::Header& header, Vocabulary& vocabulary) {
+  constexpr const char* kMerges = "tokenizer.ggml.merges";
+  if (vocabulary.model != "gpt2" && header.find(kMerges) == nullptr) return {};
+  auto merges = header.get_strings(kMerges);
+  if (!merges) return std::move(merges).error();
+  if (merges->size() > INT32_MAX)
+    return make_error(ErrorCode::corrupt_file, "key '{}' has {} entries", kMerges, merges->size());
+  vocabulary.merges.assign(merges->begin(), merges->end());
   return {};
 }
 
@@ -153,11 +158,7 @@ Result<Vocabulary> Vocabulary::read(const gguf::Header& header) {
   auto adds_bos = header.bool_or("tokenizer.ggml.add_bos_token", vocabulary.model == "llama");
   if (!adds_bos) return std::move(adds_bos).error();
   vocabulary.adds_bos = *adds_bos && vocabulary.bos.has_value();
-  if (header.find("tokenizer.ggml.merges") != nullptr) {
-    auto merges = header.get_strings("tokenizer.ggml.merges");
-    if (!merges) return std::move(merges).error();
-    vocabulary.merges.assign(merges->begin(), merges->end());
-  }
+  if (auto s = read_merges(header, vocabulary); !s) return std::move(s).error();
   return vocabulary;
 }
 
