@@ -1,0 +1,10 @@
+#include "benchmarks/kernels/tables.h"
+
+int main(int argc, char** argv) {
+  kvasir::kernels::bench::register_attention();
+  kvasir::kernels::bench::register_dense();
+  kvasir::kernels::bench::register_elementwise();
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
+  benchmark::RunSpecifiedBenchmarks();
+}
