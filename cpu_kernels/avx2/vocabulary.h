@@ -32,6 +32,11 @@ struct Isa {
   KVASIR_INLINE Batch quotient(const Batch& a, const Batch& b) { return _mm256_div_ps(a, b); }
   KVASIR_INLINE Batch larger(const Batch& a, const Batch& b) { return _mm256_max_ps(a, b); }
   KVASIR_INLINE Batch smaller(const Batch& a, const Batch& b) { return _mm256_min_ps(a, b); }
+  KVASIR_INLINE float largest_lane(__m256 x) {
+    const __m128 quarter = _mm_max_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
+    const __m128 pairs = _mm_max_ps(quarter, _mm_movehl_ps(quarter, quarter));
+    return _mm_cvtss_f32(_mm_max_ss(pairs, _mm_movehdup_ps(pairs)));
+  }
   KVASIR_INLINE Batch scale_by_power(const Batch& y, const Batch& n) {
     return _mm256_castsi256_ps(_mm256_add_epi32(_mm256_castps_si256(y),
                                                 _mm256_slli_epi32(_mm256_castps_si256(n), 23)));

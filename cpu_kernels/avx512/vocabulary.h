@@ -32,6 +32,12 @@ struct Base {
   KVASIR_INLINE Batch quotient(const Batch& a, const Batch& b) { return _mm512_div_ps(a, b); }
   KVASIR_INLINE Batch larger(const Batch& a, const Batch& b) { return _mm512_max_ps(a, b); }
   KVASIR_INLINE Batch smaller(const Batch& a, const Batch& b) { return _mm512_min_ps(a, b); }
+  KVASIR_INLINE float largest_lane(__m512 x) {
+    const __m256 eight = _mm256_max_ps(_mm512_castps512_ps256(x), _mm512_extractf32x8_ps(x, 1));
+    const __m128 quarter = _mm_max_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+    const __m128 pairs = _mm_max_ps(quarter, _mm_movehl_ps(quarter, quarter));
+    return _mm_cvtss_f32(_mm_max_ss(pairs, _mm_movehdup_ps(pairs)));
+  }
   KVASIR_INLINE Batch scale_by_power(const Batch& y, const Batch& n) {
     return _mm512_castsi512_ps(_mm512_add_epi32(_mm512_castps_si512(y),
                                                 _mm512_slli_epi32(_mm512_castps_si512(n), 23)));

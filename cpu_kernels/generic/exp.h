@@ -5,8 +5,9 @@
 
 namespace kvasir::kernels::generic {
 
+/// exp(x) for x <= 0, NaN included: the same bits as exp, which has one more comparison.
 template <class V>
-[[gnu::always_inline]] inline typename V::F exp(const typename V::F& x) {
+[[gnu::always_inline]] inline typename V::F exp_nonpositive(const typename V::F& x) {
   using F = typename V::F;
   const F round = F::broadcast(12582912.0F);
   const F shifted = F::fma(x, F::broadcast(1.44269504088896341F), round);
@@ -22,8 +23,14 @@ template <class V>
   const F y = F::add(F::fma(p, F::multiply(r, r), r), F::broadcast(1.0F));
   F result = F::scale_by_power(y, shifted);
   result = F::select_less(x, F::broadcast(-87.3F), F::broadcast(0.0F), result);
-  result = F::select_less(F::broadcast(88.7228F), x, F::broadcast(__builtin_inff()), result);
   return F::keep_nan(x, result);
+}
+
+template <class V>
+[[gnu::always_inline]] inline typename V::F exp(const typename V::F& x) {
+  using F = typename V::F;
+  return F::select_less(F::broadcast(88.7228F), x, F::broadcast(__builtin_inff()),
+                        exp_nonpositive<V>(x));
 }
 
 template <class V>

@@ -38,6 +38,7 @@ struct Isa {
   KVASIR_INLINE Batch smaller(const Batch& a, const Batch& b) {
     return vbslq_f32(vcltq_f32(a, b), a, b);
   }
+  KVASIR_INLINE float largest_lane(float32x4_t x) { return vmaxvq_f32(x); }
   KVASIR_INLINE Batch scale_by_power(const Batch& y, const Batch& n) {
     return vreinterpretq_f32_s32(
         vaddq_s32(vreinterpretq_s32_f32(y), vshlq_n_s32(vreinterpretq_s32_f32(n), 23)));

@@ -120,15 +120,13 @@ struct Floats {
     lanes[1] = lanes[1] + lanes[3];
     return lanes[0] + lanes[1];
   }
-  /// The largest lane; no lane may be NaN.
+  /// The largest lane; no lane may be NaN, or all are. Of zeros with both signs, any.
   KVASIR_INLINE float largest(const Floats& x) {
-    float lanes[16];
-    store(lanes, x);
-    for (int distance = 8; distance > 0; distance /= 2) {
-      for (int i = 0; i < distance; ++i)
-        lanes[i] = lanes[i + distance] > lanes[i] ? lanes[i + distance] : lanes[i];
+    Floats folded = x;
+    for (int n = kRegisters / 2; n > 0; n /= 2) {
+      for (int i = 0; i < n; ++i) folded.r[i] = Isa::larger(folded.r[i], folded.r[i + n]);
     }
-    return lanes[0];
+    return Isa::largest_lane(folded.r[0]);
   }
 };
 
