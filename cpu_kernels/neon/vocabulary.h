@@ -16,13 +16,14 @@ struct Isa {
   using Batch = F::Batch;
   static constexpr const char* kName = "neon";
 
-  // Of the 32 registers, tiles take: products 2 rows x 8 sums + 4 of weights; dense 6 x 4 sums + 4 of
-  // weights + 1; scores and outputs 2 rows x 8 sums + 8 of keys or values + 1. A third row of scores
-  // would make it 33.
+  // Of the 32 registers, tiles take: products 2 rows x 8 sums + 4 of weights; dense 6 x 4 sums + 4
+  // of weights + 1; scores and outputs 2 rows x 8 sums + 8 of keys or values + 1. A third row of
+  // scores would make it 33.
   static constexpr int kQuantizedRows = 2;
   static constexpr int kDenseRows = 6;
   static constexpr int kScoreRows = 2;
   static constexpr int kFewRows = 2;
+  static constexpr int kWidenRows = 8;  ///< as AVX2, not measured
   static constexpr int kScoreChains = 2;
   static constexpr int kOutputRows = 2;
   static constexpr int kOutputWide = 2;
@@ -58,8 +59,7 @@ struct Isa {
   }
   KVASIR_INLINE void store_half(std::byte* p, const F& x) {
     for (int i = 0; i < 4; ++i) {
-      vst1_u16(reinterpret_cast<uint16_t*>(p) + 4 * i,
-               vreinterpret_u16_f16(vcvt_f16_f32(x.r[i])));
+      vst1_u16(reinterpret_cast<uint16_t*>(p) + 4 * i, vreinterpret_u16_f16(vcvt_f16_f32(x.r[i])));
     }
   }
 
@@ -124,8 +124,8 @@ struct Isa {
     return vreinterpret_s8_s32(vdup_n_s32(four));
   }
 
-  /// Codes 0..15: a product is at most 15 * 127 = 1,905 and each int16 lane takes one of every line,
-  /// 8 * 1,905 = 15,240 a group; the four columns of a row meet when the group is done.
+  /// Codes 0..15: a product is at most 15 * 127 = 1,905 and each int16 lane takes one of every
+  /// line, 8 * 1,905 = 15,240 a group; the four columns of a row meet when the group is done.
   struct DotUnsigned4 {
     int16x8_t low[4];
     int16x8_t high[4];
@@ -149,8 +149,8 @@ struct Isa {
     }
   };
 
-  /// Codes -128..127: a product is at most 128 * 127 = 16,256, which fits int16; neighbours are added
-  /// in int32 at once.
+  /// Codes -128..127: a product is at most 128 * 127 = 16,256, which fits int16; neighbours are
+  /// added in int32 at once.
   struct DotSigned8 {
     int32x4_t low[4];
     int32x4_t high[4];
