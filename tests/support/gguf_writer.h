@@ -28,6 +28,10 @@ class GgufWriter {
     begin_array(key, 5, values.size());
     for (const auto value : values) put(metadata_, value);
   }
+  void floats(const std::string& key, const std::vector<float>& values) {
+    begin_array(key, 6, values.size());
+    for (const auto value : values) put(metadata_, value);
+  }
 
   /// `shape` in file order (columns first); `bytes` are the tensor's data.
   void tensor(const std::string& name, const std::vector<uint64_t>& shape, DType dtype,
