@@ -1,13 +1,13 @@
 #include "core/text/bpe_merges.h"
 
 #include <algorithm>
+#include <iterator>
+#include <numeric>
+#include <tuple>
+#include <utility>
 
 namespace kvasir {
 namespace {
-
-uint64_t pair_key(TokenId left, TokenId right) {
-  return (static_cast<uint64_t>(static_cast<uint32_t>(left)) << 32) | static_cast<uint32_t>(right);
-}
 
 using Candidate = BpeMerges::Workspace::Candidate;
 
@@ -18,13 +18,25 @@ bool is_later(const Candidate& a, const Candidate& b) {
 
 }  // namespace
 
-bool BpeMerges::add(TokenId left, TokenId right, Merge merge) {
-  return merges_.try_emplace(pair_key(left, right), merge).second;
+std::optional<int32_t> BpeMerges::assign(std::vector<Merge> merges, size_t n_vocab) {
+  merges_ = std::move(merges);
+  std::ranges::sort(merges_, {},
+                    [](const Merge& m) { return std::tuple(m.left, m.right, m.rank); });
+  const auto repeated = std::ranges::adjacent_find(
+      merges_, {}, [](const Merge& m) { return std::pair(m.left, m.right); });
+  if (repeated != merges_.end()) return std::next(repeated)->rank;
+  starts_.assign(n_vocab + 1, 0);
+  for (const auto& merge : merges_) ++starts_[static_cast<size_t>(merge.left) + 1];
+  std::partial_sum(starts_.begin(), starts_.end(), starts_.begin());
+  return std::nullopt;
 }
 
-const BpeMerges::Merge* BpeMerges::find(TokenId left, TokenId right) const {
-  const auto found = merges_.find(pair_key(left, right));
-  return found == merges_.end() ? nullptr : &found->second;
+uint32_t BpeMerges::find(TokenId left, TokenId right) const {
+  const auto at = merges_.begin() + starts_[static_cast<size_t>(left)];
+  const auto end = merges_.begin() + starts_[static_cast<size_t>(left) + 1];
+  const auto found = std::ranges::lower_bound(at, end, right, {}, &Merge::right);
+  if (found == end || found->right != right) return kNone;
+  return static_cast<uint32_t>(found - merges_.begin());
 }
 
 void BpeMerges::apply(const std::vector<TokenId>& symbols, Workspace& workspace,
@@ -41,10 +53,9 @@ void BpeMerges::apply(const std::vector<TokenId>& symbols, Workspace& workspace,
     if (left < 0) return false;
     const auto& a = list[static_cast<size_t>(left)];
     if (a.next < 0) return false;
-    const TokenId right_id = list[static_cast<size_t>(a.next)].id;
-    const Merge* merge = find(a.id, right_id);
-    if (merge != nullptr) heap.push_back({merge->rank, left, a.id, right_id});
-    return merge != nullptr;
+    const uint32_t merge = find(a.id, list[static_cast<size_t>(a.next)].id);
+    if (merge != kNone) heap.push_back({merges_[merge].rank, left, merge});
+    return merge != kNone;
   };
   const auto consider = [&](int32_t left) {
     if (candidate_at(left)) std::push_heap(heap.begin(), heap.end(), is_later);
@@ -56,11 +67,12 @@ void BpeMerges::apply(const std::vector<TokenId>& symbols, Workspace& workspace,
     const Candidate best = heap.back();
     heap.pop_back();
     auto& left = list[static_cast<size_t>(best.left)];
+    const Merge& merge = merges_[best.merge];
     // Either symbol may have been merged since; tokens only grow, so ids tell.
-    if (left.id != best.left_id || left.next < 0) continue;
+    if (left.id != merge.left || left.next < 0) continue;
     auto& right = list[static_cast<size_t>(left.next)];
-    if (right.id != best.right_id) continue;
-    left.id = find(best.left_id, best.right_id)->result;
+    if (right.id != merge.right) continue;
+    left.id = merge.result;
     right.id = -1;
     left.next = right.next;
     if (left.next >= 0) list[static_cast<size_t>(left.next)].previous = best.left;

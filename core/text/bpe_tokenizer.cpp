@@ -9,7 +9,7 @@ namespace {
 constexpr const char* kTokens = "tokenizer.ggml.tokens";
 constexpr const char* kMerges = "tokenizer.ggml.merges";
 
-/// One piece is at most the whole text; symbols, heap and ids need at most 52 bytes a byte.
+/// One piece is at most the whole text; symbols, heap and ids need at most 44 bytes a byte.
 constexpr size_t kMostTextBytes = size_t{1} << 30;
 
 }  // namespace
@@ -99,27 +99,29 @@ Status BpeTokenizer::read_tokens() {
 
 Status BpeTokenizer::read_merges() {
   const auto& merges = vocabulary_.merges;
-  merges_.reserve(merges.size());
+  std::vector<BpeMerges::Merge> table;
+  table.reserve(merges.size());
+  const auto fault = [&](size_t rank, const char* what) {
+    return make_error(ErrorCode::corrupt_file, "entry {} of key '{}' ('{}') {}", rank, kMerges,
+                      merges[rank], what);
+  };
   for (size_t rank = 0; rank < merges.size(); ++rank) {
-    const auto fault = [&](const char* what) {
-      return make_error(ErrorCode::corrupt_file, "entry {} of key '{}' ('{}') {}", rank, kMerges,
-                        merges[rank], what);
-    };
     const size_t space = merges[rank].find(' ');
-    if (space == std::string_view::npos) return fault("has no space between its two parts");
+    if (space == std::string_view::npos) return fault(rank, "has no space between its two parts");
     const auto left = spelled_bytes(merges[rank].substr(0, space));
     const auto right = spelled_bytes(merges[rank].substr(space + 1));
-    if (!left || !right) return fault("holds a character that spells no byte");
-    if (left->empty() || right->empty()) return fault("has an empty part");
+    if (!left || !right) return fault(rank, "holds a character that spells no byte");
+    if (left->empty() || right->empty()) return fault(rank, "has an empty part");
     const auto left_id = by_bytes_.find(*left);
     const auto right_id = by_bytes_.find(*right);
     const auto result = by_bytes_.find(*left + *right);
     if (left_id == by_bytes_.end() || right_id == by_bytes_.end() || result == by_bytes_.end())
-      return fault("joins or makes a token that is not in the vocabulary");
-    if (!merges_.add(left_id->second, right_id->second,
-                     {static_cast<int32_t>(rank), result->second}))
-      return fault("comes a second time");
+      return fault(rank, "joins or makes a token that is not in the vocabulary");
+    table.push_back(
+        {left_id->second, right_id->second, result->second, static_cast<int32_t>(rank)});
   }
+  if (const auto repeated = merges_.assign(std::move(table), vocabulary_.tokens.size()))
+    return fault(static_cast<size_t>(*repeated), "comes a second time");
   vocabulary_.merges = {};  // views into a file that may be closed
   return {};
 }

@@ -1,5 +1,8 @@
 #include "core/text/bpe_tokenizer.h"
 
+#include <array>
+#include <thread>
+
 #include "tests/text/fixtures.h"
 
 using namespace kvasir;
@@ -110,4 +113,24 @@ TEST_CASE("given empty entries, when a vocabulary has several, then they are nev
   }
   const auto tokenizer = test::tokenizer_of(owned);
   CHECK(tokenizer->decode(ids(*tokenizer, "running")) == "running");
+}
+
+TEST_CASE("given four threads and one tokenizer, when they encode at once, then the ids are the same") {
+  const auto tokenizer =
+      test::tokenizer_of(test::small_vocabulary(test::read_fixture("small_bpe.json"), "smollm"));
+  const std::string text = "running <|end|> 12 [abc] \xC3 don't\n\n\u6F22";
+  const auto right = ids(*tokenizer, text);
+  std::array<int, 4> n_equal{};
+  {
+    std::vector<std::jthread> threads;
+    for (auto& count : n_equal) {
+      threads.emplace_back([&] {
+        for (int i = 0; i < 500; ++i) {
+          const auto result = tokenizer->encode(text, SpecialTokens::parse);
+          count += result.ok() && *result == right;
+        }
+      });
+    }
+  }
+  for (const int count : n_equal) CHECK(count == 500);
 }
