@@ -104,6 +104,13 @@ void find_end_texts(Vocabulary& vocabulary) {
 
 Status read_ids(const gguf::Header& header, Vocabulary& vocabulary) {
   const size_t n = vocabulary.tokens.size();
+  // What the file says comes before what it leaves out, so that the error names the file's own
+  // fault. Padding, fill-in-the-middle and whatever comes are not used, but never out of range.
+  for (const auto& entry : header.metadata()) {
+    if (!entry.key.starts_with("tokenizer.ggml.") || !entry.key.ends_with("_token_id")) continue;
+    auto id = read_id(header, std::string(entry.key), -1, n);
+    if (!id) return std::move(id).error();
+  }
   const bool has_defaults = vocabulary.model == "llama";
   for (const auto& entry : kNamedIds) {
     auto id = read_id(header, fmt::format("tokenizer.ggml.{}_token_id", entry.name),
@@ -112,12 +119,6 @@ Status read_ids(const gguf::Header& header, Vocabulary& vocabulary) {
     if (entry.name == std::string_view("bos")) vocabulary.bos = *id;
     if (entry.name == std::string_view("eos")) vocabulary.eos = *id;
     if (entry.ends && *id) vocabulary.end_tokens.push_back(**id);
-  }
-  // Padding, fill-in-the-middle and whatever comes: not used here, but never out of range.
-  for (const auto& entry : header.metadata()) {
-    if (!entry.key.starts_with("tokenizer.ggml.") || !entry.key.ends_with("_token_id")) continue;
-    auto id = read_id(header, std::string(entry.key), -1, n);
-    if (!id) return std::move(id).error();
   }
   find_end_texts(vocabulary);
   return {};

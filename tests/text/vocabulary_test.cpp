@@ -110,7 +110,6 @@ TEST_CASE("given the faults of case T16, when read, then each error names the ke
   writer.ints("tokenizer.ggml.token_type", {1});
   CHECK(names(fault_of(writer), {"_token_id' is missing and its default is"}));
   writer.u32("tokenizer.ggml.eos_token_id", 4294967295U);
-  writer.u32("tokenizer.ggml.bos_token_id", 0);
   CHECK(names(fault_of(writer), {"tokenizer.ggml.eos_token_id", "4294967295"}));
 
   writer = begin("llama", {"a", "b", "c"});
