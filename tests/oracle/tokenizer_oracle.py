@@ -120,15 +120,21 @@ Der Fluß fließt über Gärten. Река течёт мимо садов. 川は
 don't can't won't they've I'm you'd she's\tand\tthe\r\n end of the endless river running """
 
 
+def random_words(count, seed):
+    """Words of few letters: their merges overlap, so that the order of merging matters."""
+    rng = random.Random(seed)
+    return ["".join(rng.choice("eenrthis ") for _ in range(rng.randint(4, 24))) for _ in range(count)]
+
+
 def small_tokenizer(stages, ignore_merges):
     """Few merges, every byte, added tokens whose spellings overlap; trained here."""
     from tokenizers import AddedToken, Tokenizer, models, pre_tokenizers, trainers
     byte_level = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)
     trained = Tokenizer(models.BPE())
     trained.pre_tokenizer = byte_level
-    trainer = trainers.BpeTrainer(vocab_size=430, show_progress=False,
+    trainer = trainers.BpeTrainer(vocab_size=520, show_progress=False,
                                   initial_alphabet=sorted(byte_characters().values()))
-    trained.train_from_iterator([TRAINING_TEXT] * 3, trainer)
+    trained.train_from_iterator([TRAINING_TEXT] * 3 + random_words(600, seed=5), trainer)
     model = json.loads(trained.to_str())["model"]
     vocabulary = dict(model["vocab"])
     # Words that no merge makes: found with ignore_merges only.
@@ -155,7 +161,7 @@ def small_fixture():
                                  ("gpt-2 ignore_merges", (), True)]:
         tokenizer, merges = small_tokenizer(stages, ignore)
         cases = []
-        for text in SMALL_TEXTS + random_strings(40, 12, seed=2):
+        for text in SMALL_TEXTS + random_strings(40, 12, seed=2) + random_words(60, seed=6):
             case = {"text": text}
             for key, as_text in [("ids", False), ("ids_as_text", True)]:
                 tokenizer.encode_special_tokens = as_text

@@ -115,7 +115,8 @@ TEST_CASE("given empty entries, when a vocabulary has several, then they are nev
   CHECK(tokenizer->decode(ids(*tokenizer, "running")) == "running");
 }
 
-TEST_CASE("given four threads and one tokenizer, when they encode at once, then the ids are the same") {
+TEST_CASE(
+    "given four threads and one tokenizer, when they encode at once, then the ids are the same") {
   const auto tokenizer =
       test::tokenizer_of(test::small_vocabulary(test::read_fixture("small_bpe.json"), "smollm"));
   const std::string text = "running <|end|> 12 [abc] \xC3 don't\n\n\u6F22";

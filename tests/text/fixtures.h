@@ -30,7 +30,8 @@ struct OwnedVocabulary {
   }
 };
 
-/// The small vocabulary of small_bpe.json: every byte, 174 merges, overlapping added tokens.
+/// The small vocabulary of small_bpe.json: every byte, some hundred merges that overlap, added
+/// tokens that overlap.
 inline OwnedVocabulary small_vocabulary(const nlohmann::json& fixture, const std::string& pre) {
   OwnedVocabulary owned;
   owned.vocabulary.model = "gpt2";
