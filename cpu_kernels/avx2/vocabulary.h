@@ -44,6 +44,10 @@ struct Isa {
     return _mm256_castsi256_ps(_mm256_add_epi32(_mm256_castps_si256(y),
                                                 _mm256_slli_epi32(_mm256_castps_si256(n), 23)));
   }
+  /// x where it is NaN, else y.
+  KVASIR_INLINE Batch keep_nan(const Batch& x, const Batch& y) {
+    return _mm256_blendv_ps(y, x, _mm256_cmp_ps(x, x, _CMP_UNORD_Q));
+  }
   KVASIR_INLINE Batch magnitude(const Batch& x) {
     return _mm256_andnot_ps(_mm256_set1_ps(-0.0F), x);
   }

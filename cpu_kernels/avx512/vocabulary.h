@@ -45,6 +45,10 @@ struct Base {
     return _mm512_castsi512_ps(_mm512_add_epi32(_mm512_castps_si512(y),
                                                 _mm512_slli_epi32(_mm512_castps_si512(n), 23)));
   }
+  /// x where it is NaN, else y.
+  KVASIR_INLINE Batch keep_nan(const Batch& x, const Batch& y) {
+    return _mm512_mask_mov_ps(y, _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q), x);
+  }
   KVASIR_INLINE Batch magnitude(const Batch& x) {
     return _mm512_andnot_ps(_mm512_set1_ps(-0.0F), x);
   }

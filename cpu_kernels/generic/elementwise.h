@@ -21,15 +21,19 @@ struct Elementwise {
     if (i < n) rest(i, n - i);
   }
 
+  /// Bits of 2^-120: below, 127 / absmax may overflow, and the group counts as zeros.
+  static constexpr uint32_t kSmallestGroup = (127 - 120) << 23;
+
   static void quantize(const float* x, int64_t n, int8_t* codes, ActivationGroup* groups) {
     for (int64_t g = 0; g < n / kGroupColumns; ++g) {
       const F a = F::load(x + g * kGroupColumns);
       const F b = F::load(x + g * kGroupColumns + kLanes);
       const uint32_t bits = V::largest_magnitude(a, b);
-      float absmax;
-      __builtin_memcpy(&absmax, &bits, sizeof(absmax));
+      const bool nothing = bits < kSmallestGroup;
+      float absmax = 0;
+      if (!nothing) __builtin_memcpy(&absmax, &bits, sizeof(absmax));
       const float scale = absmax / 127.0F;
-      const F inverse = F::broadcast(absmax == 0.0F ? 0.0F : 127.0F / absmax);
+      const F inverse = F::broadcast(nothing ? 0.0F : 127.0F / absmax);
       const F most = F::broadcast(127.0F);
       const F least = F::broadcast(-127.0F);
       const F qa = F::smaller(F::larger(F::multiply(a, inverse), least), most);

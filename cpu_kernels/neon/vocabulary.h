@@ -44,6 +44,10 @@ struct Isa {
     return vreinterpretq_f32_s32(
         vaddq_s32(vreinterpretq_s32_f32(y), vshlq_n_s32(vreinterpretq_s32_f32(n), 23)));
   }
+  /// x where it is NaN, else y.
+  KVASIR_INLINE Batch keep_nan(const Batch& x, const Batch& y) {
+    return vbslq_f32(vceqq_f32(x, x), y, x);
+  }
   KVASIR_INLINE Batch magnitude(const Batch& x) { return vabsq_f32(x); }
   KVASIR_INLINE Batch with_sign_of(const Batch& x, const Batch& s) {
     return vbslq_f32(vdupq_n_u32(0x80000000U), s, x);

@@ -21,6 +21,8 @@ float from_bits(uint32_t bits) {
   return x;
 }
 
+constexpr uint32_t kSmallestGroup = (127 - 120) << 23;  // bits of 2^-120
+
 }  // namespace
 
 // exp(x) = 2^n * exp(r), n = x / ln 2 rounded, |r| <= ln 2 / 2, exp(r) = 1 + r + r^2 * P(r).
@@ -69,9 +71,12 @@ void quantize(const float* x, int64_t n, int8_t* codes, ActivationGroup* groups)
       const uint32_t magnitude = bits_of(values[i]) & 0x7FFFFFFFU;
       if (magnitude > largest) largest = magnitude;
     }
-    const float absmax = from_bits(largest);
+    // Below 2^-120 the group counts as zeros: 127 / absmax overflows from 2^-121 down, and zeros times
+    // infinity would become codes of -127.
+    const bool nothing = largest < kSmallestGroup;
+    const float absmax = nothing ? 0.0F : from_bits(largest);
     const float scale = absmax / 127.0F;
-    const float inverse = absmax == 0.0F ? 0.0F : 127.0F / absmax;
+    const float inverse = nothing ? 0.0F : 127.0F / absmax;
     int32_t sum = 0;
     for (int64_t i = 0; i < kGroupColumns; ++i) {
       float scaled = values[i] * inverse;

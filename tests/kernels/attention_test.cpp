@@ -1,105 +1,7 @@
-#include "tests/kernels/isas.h"
-
-#include "cpu_kernels/scalar/half.h"
+#include "tests/kernels/attention_cases.h"
 
 using namespace kvasir::kernels;        // NOLINT
 using namespace kvasir::kernels::test;  // NOLINT
-
-namespace {
-
-int64_t padded(int64_t dim) { return (dim + 15) / 16 * 16; }
-
-/// KV blocks of one head, filled through a table's store kernels; slots never written hold NaN.
-struct Store {
-  Store(const KernelTable& table, KvType kv_type, int64_t head_dim, int64_t n_positions,
-        const std::vector<float>& keys, const std::vector<float>& values)
-      : type(kv_type), dim(head_dim) {
-    const size_t element = type == KvType::f32 ? 4 : 2;
-    value_offset = (static_cast<size_t>(dim * 32) * element + 63) / 64 * 64;
-    const size_t bytes = value_offset + static_cast<size_t>(padded(dim) * 32) * element;
-    for (int64_t first = 0; first < n_positions; first += 32) memory.emplace_back(bytes);
-    for (int64_t p = 0; p < n_positions; ++p) {
-      std::byte* block = memory[static_cast<size_t>(p / 32)].data();
-      const auto t = static_cast<size_t>(type);
-      table.store_key[t](keys.data() + p * dim, dim, p % 32, block);
-      table.store_value[t](values.data() + p * dim, dim, p % 32, block + value_offset);
-    }
-    for (auto& m : memory) {
-      REQUIRE(m.untouched_outside());
-      blocks.push_back({m.data(), static_cast<int64_t>(blocks.size()) * 32});
-    }
-  }
-  float key(int64_t p, int64_t d) const { return element(p, static_cast<size_t>(d * 32 + p % 32), 0); }
-  float value(int64_t p, int64_t d) const {
-    return element(p, static_cast<size_t>(p % 32 * padded(dim) + d), value_offset);
-  }
-  float element(int64_t p, size_t index, size_t offset) const {
-    const std::byte* base = blocks[static_cast<size_t>(p / 32)].data + offset;
-    if (type == KvType::f32) {
-      float v;
-      std::memcpy(&v, base + index * 4, 4);
-      return v;
-    }
-    uint16_t h;
-    std::memcpy(&h, base + index * 2, 2);
-    return scalar::half_to_float(h);
-  }
-  KvType type;
-  int64_t dim;
-  size_t value_offset;
-  std::vector<Guarded<std::byte>> memory;
-  std::vector<KvBlock> blocks;
-};
-
-struct Rows {
-  std::vector<float> query;
-  std::vector<const float*> queries;
-  std::vector<int64_t> first, end;
-};
-
-Rows make_rows(int64_t n_rows, int64_t dim, int64_t n_positions, unsigned seed) {
-  Rows rows;
-  rows.query = random_floats(static_cast<size_t>(n_rows * dim), seed, 2.0F);
-  std::mt19937 random(seed);
-  for (int64_t r = 0; r < n_rows; ++r) {
-    rows.queries.push_back(rows.query.data() + r * dim);
-    int64_t end = 1 + static_cast<int64_t>(random() % static_cast<unsigned>(n_positions));
-    int64_t first = random() % 3 == 0 ? static_cast<int64_t>(random() % static_cast<unsigned>(end)) : 0;
-    if (seed % 2 == 0) {  // a prefill tile: three heads a query, ascending positions
-      end = std::max<int64_t>(1, n_positions - (n_rows - 1 - r) / 3);
-      first = 0;
-    }
-    rows.first.push_back(first);
-    rows.end.push_back(end);
-  }
-  return rows;
-}
-
-std::vector<float> attend(const KernelTable& table, const Store& store, const Rows& rows,
-                          float soft_cap) {
-  const int64_t floats = kStateOutput + padded(store.dim);
-  const auto n_rows = static_cast<int64_t>(rows.queries.size());
-  Guarded<float> state(static_cast<size_t>(n_rows * floats));
-  Guarded<std::byte> scratch(kAttentionScratchBytes);
-  table.attention({store.type, store.type, store.dim, store.blocks.data(),
-                   static_cast<int64_t>(store.blocks.size()), 0, store.value_offset, n_rows,
-                   rows.queries.data(), rows.first.data(), rows.end.data(), 0.125F, soft_cap,
-                   state.data(), scratch.data()});
-  REQUIRE(state.untouched_outside());
-  return state.values();
-}
-
-std::vector<float> finish(const KernelTable& table, const std::vector<float>& states, int64_t dim) {
-  const int64_t floats = kStateOutput + padded(dim);
-  const int64_t n_rows = static_cast<int64_t>(states.size()) / floats;
-  Guarded<float> output(static_cast<size_t>(n_rows * dim), 1);
-  for (int64_t r = 0; r < n_rows; ++r)
-    table.attention_finish(states.data() + r * floats, dim, output.data() + r * dim);
-  REQUIRE(output.untouched_outside());
-  return output.values();
-}
-
-}  // namespace
 
 TEST_CASE("given any head size, rows, ranges, when attended, then tables equal scalar bit for bit") {
   int cases = 0;
@@ -155,36 +57,78 @@ TEST_CASE("given more rows than a tile, when attended, then each row equals itse
   }
 }
 
+namespace {
+
+constexpr double kUnit = 5.9604644775390625e-8;  // 2^-24: one rounding
+
+/// Attention of one row in double, and how far floats may be from it.
+struct Exact {
+  std::vector<double> output, bound;
+};
+
+Exact attend_in_double(const Store& store, const Rows& rows, size_t row) {
+  const int64_t dim = store.dim, first = rows.first[row], n = rows.end[row] - first;
+  std::vector<double> weights;
+  double most = -1e300, least = 1e300, score_error = 0, sum = 0;
+  for (int64_t p = first; p < rows.end[row]; ++p) {
+    double s = 0, magnitudes = 0;
+    for (int64_t d = 0; d < dim; ++d) {
+      const double term = static_cast<double>(rows.queries[row][d]) * 0.125 * store.key(p, d);
+      s += term;
+      magnitudes += std::abs(term);
+    }
+    weights.push_back(s);
+    most = std::max(most, s);
+    least = std::min(least, s);
+    // q * scale, then a chain of dim fused multiply-adds, then at most 4 chunks.
+    score_error = std::max(score_error, static_cast<double>(dim + 5) * kUnit * magnitudes);
+  }
+  for (auto& w : weights) sum += w = std::exp(w - most);
+  // A weight: both scores' errors, their difference rounded once, exp within 1 ULP (2 units). The
+  // same again for the correction of every block, each multiplied once more.
+  const double range = most - least;
+  const double weight_error = std::expm1(2 * score_error + range * kUnit) + 3 * kUnit;
+  const double blocks = static_cast<double>(n / 32 + 2);
+  const double correction_error = blocks * (weight_error + 2 * kUnit);
+  const double sum_error = static_cast<double>(n + 20) * kUnit;
+  const double relative = 2 * (weight_error + correction_error + sum_error) + kUnit;
+  Exact exact;
+  for (int64_t d = 0; d < dim; ++d) {
+    double output = 0, magnitudes = 0;
+    for (int64_t i = 0; i < n; ++i) {
+      const double term = weights[static_cast<size_t>(i)] / sum * store.value(first + i, d);
+      output += term;
+      magnitudes += std::abs(term);
+    }
+    exact.output.push_back(output);
+    exact.bound.push_back(relative * magnitudes);
+  }
+  return exact;
+}
+
+}  // namespace
+
 TEST_CASE("given stored keys and values, when attended, then the output equals softmax in double") {
+  double worst = 0;
   for (const KvType type : {KvType::f32, KvType::f16}) {
-    for (const int64_t dim : {40, 59, 64, 256}) {
-      const int64_t n_positions = 75;
+    for (const int64_t dim : {1, 40, 59, 64, 256, 700}) {
+      const int64_t n_positions = 175;
       const auto keys = random_floats(static_cast<size_t>(n_positions * dim), 3, 2.0F);
       const auto values = random_floats(static_cast<size_t>(n_positions * dim), 4);
       const Store store(scalar_kernels(), type, dim, n_positions, keys, values);
       const Rows rows = make_rows(7, dim, n_positions, 5);
       const auto output = finish(scalar_kernels(), attend(scalar_kernels(), store, rows, 0), dim);
       for (size_t r = 0; r < 7; ++r) {
-        std::vector<double> w;
-        double most = -1e300, sum = 0;
-        for (int64_t p = rows.first[r]; p < rows.end[r]; ++p) {
-          double s = 0;
-          for (int64_t d = 0; d < dim; ++d)
-            s += static_cast<double>(rows.queries[r][d]) * 0.125 * store.key(p, d);
-          w.push_back(s);
-          most = std::max(most, s);
-        }
-        for (auto& e : w) sum += e = std::exp(e - most);
-        for (int64_t d = 0; d < dim; ++d) {
-          double expected = 0;
-          for (int64_t p = rows.first[r]; p < rows.end[r]; ++p)
-            expected += w[static_cast<size_t>(p - rows.first[r])] / sum * store.value(p, d);
-          // |values| <= 1; a score has |q||k| dim * 0.125 <= 128 at dim 256, rounded 256 times.
-          CHECK(std::abs(output[r * static_cast<size_t>(dim) + static_cast<size_t>(d)] - expected) < 1e-4);
+        const Exact exact = attend_in_double(store, rows, r);
+        for (size_t d = 0; d < static_cast<size_t>(dim); ++d) {
+          const double error = std::abs(output[r * static_cast<size_t>(dim) + d] - exact.output[d]);
+          CHECK(error <= exact.bound[d]);
+          worst = std::max(worst, error / exact.bound[d]);
         }
       }
     }
   }
+  MESSAGE("worst error is " << worst << " of the bound");
 }
 
 TEST_CASE("given keys in two partials, when merged, then tables agree and it is the whole softmax") {

@@ -15,7 +15,7 @@ TEST_CASE("given no wish, when kernels are chosen, then they are the best this C
     if (choices[i].cpu_has_it) last = i;
   CHECK(best == choices[last].table);
   CHECK(choose_kernels("", &why) == best);
-  MESSAGE("this machine runs " << best->name);
+  MESSAGE("this machine runs " << std::string(best->name));
 }
 
 TEST_CASE("given a name, when kernels are forced, then exactly those are used or it is refused") {

@@ -32,16 +32,37 @@ inline bool same(float a, float b) {
   return std::memcmp(&a, &b, sizeof(a)) == 0;
 }
 
-/// Compares whole buffers and reports the first cell that differs.
+inline uint32_t bits_of(float x) {
+  uint32_t bits;
+  std::memcpy(&bits, &x, sizeof(bits));
+  return bits;
+}
+inline float from_bits(uint32_t bits) {
+  float x;
+  std::memcpy(&x, &bits, sizeof(x));
+  return x;
+}
+
+/// Compares whole buffers; reports how many cells differ, and the one that differs most.
 inline void check_same(const std::vector<float>& expected, const std::vector<float>& actual,
                        const char* isa, const std::string& what) {
   REQUIRE(expected.size() == actual.size());
+  size_t count = 0, worst = 0;
+  double most = -1;
   for (size_t i = 0; i < expected.size(); ++i) {
-    if (!same(expected[i], actual[i])) {
-      FAIL(what << " on " << isa << ": cell " << i << " is " << actual[i] << ", scalar says "
-                << expected[i]);
+    if (same(expected[i], actual[i])) continue;
+    ++count;
+    const double difference = std::abs(static_cast<double>(expected[i]) - actual[i]);
+    if (!(difference <= most)) {
+      worst = i;
+      most = difference;
     }
   }
+  if (count == 0) return;
+  FAIL(what << " on " << std::string(isa) << ": " << count << " of " << expected.size()
+            << " cells differ, most cell " << worst << ": " << actual[worst] << " (bits "
+            << bits_of(actual[worst]) << "), scalar says " << expected[worst] << " (bits "
+            << bits_of(expected[worst]) << ")");
 }
 
 inline std::vector<float> random_floats(size_t n, unsigned seed, float scale = 1.0F) {
