@@ -1,0 +1,2 @@
+# Debian packages
+check "packages" install_packages build test
