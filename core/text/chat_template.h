@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/text/marked_tokens.h"
 #include "core/text/tokenizer.h"
 #include "kvasir/result.h"
 
@@ -23,7 +24,10 @@ struct TemplateSpan {
   bool is_content = false;
 };
 
-/// A parsed template. Immutable, thread-safe.
+struct TemplateInput;  // core/text/template_input.h
+
+/// A parsed Jinja template with jinja2's meaning as Hugging Face sets it up (immutable sandbox,
+/// trim_blocks, lstrip_blocks, loop controls). Immutable, thread-safe.
 class ChatTemplate {
  public:
   /// Errors name the line and what is wrong with it.
@@ -37,6 +41,28 @@ class ChatTemplate {
                                                    bool add_generation_prompt,
                                                    std::string_view bos_token,
                                                    std::string_view eos_token) const = 0;
+
+  /// The same with everything a template can be given: tools, tool calls, parts of content. Strings
+  /// of `input` are content, except bos_token, eos_token and the roles that templates are written
+  /// for ("user", ...): templates make control tokens of those. Text that is not UTF-8 is an error.
+  virtual Result<std::vector<TemplateSpan>> render(const TemplateInput& input) const = 0;
+};
+
+/// Turns rendered conversations into ids. Builds the table of control tokens once; immutable and
+/// thread-safe. The tokenizer must outlive it.
+class ChatTokenizer {
+ public:
+  explicit ChatTokenizer(const Tokenizer& tokenizer);
+
+  /// Control tokens are looked for in markup only (adjacent markup spans count as one), the
+  /// longest at each place; what lies between them is encoded whole, markup and content together,
+  /// so that merges cross the spans' borders. The ids are those of the joined text parsed for
+  /// control tokens whenever no control token's spelling touches content.
+  Result<std::vector<TokenId>> encode(const std::vector<TemplateSpan>& spans) const;
+
+ private:
+  const Tokenizer& tokenizer_;
+  MarkedTokens added_;  // control and user-defined tokens
 };
 
 /// Ids of a rendered conversation: markup is parsed for control tokens, content is not.
