@@ -39,7 +39,7 @@ void register_dense() {
   for (const KernelTable* table : vector_tables()) {
     for (const WeightFormat format : {WeightFormat::f32, WeightFormat::f16}) {
       for (const int64_t n_columns : {576, 4096}) {
-        for (const int64_t n_rows : {1, 2, 4, 8, 12, 128}) {
+        for (const int64_t n_rows : {1, 2, 3, 4, 6, 8, 12, 128}) {
           const int64_t n_outputs = n_rows <= 4 ? 8192 : 1024;
           const std::string name = std::string("dense/") + table->name +
                                    (format == WeightFormat::f32 ? "/f32" : "/f16") + "/columns:" +

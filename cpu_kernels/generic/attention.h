@@ -22,10 +22,10 @@ struct Attention : AttentionTiles<V>, KvStore<V> {
   /// From V::kWidenRows rows on a block is widened to float once for all of them; with fewer, all
   /// blocks of a partial are scored first, several at a time.
   static constexpr int64_t kPartialBlocks = kAttentionPartial / kBlock;
-  /// Few rows: values are asked for this many blocks ahead. Of 1, 2, 4 and 8 blocks, 2 was best at
-  /// dim 64 (8.3 us against 9.5, 9.3, 9.8), 1 at dim 128 (16.7 against 19.6); keys, one group
-  /// ahead.
-  static constexpr int64_t kAhead = 2;
+  /// Few rows: values are asked for this far ahead, in whole blocks; keys, one group of blocks
+  /// ahead. 3 rows, 1, 2, 4 and 8 blocks: dim 64 (4 KB each) 10.7, 9.4, 10.9, 11.2 us; dim 128 (8
+  /// KB) 18.6, 21.6, 21.0, 22.0.
+  static constexpr int64_t kAheadBytes = 8192;
   static constexpr float kInfinity = __builtin_inff();
 
   struct Scratch {
@@ -252,10 +252,12 @@ struct Attention : AttentionTiles<V>, KvStore<V> {
   KVASIR_INLINE void mix_few(const AttentionTask& task, Scratch& scratch, int64_t row,
                              const KvBlock* blocks, int64_t n_blocks) {
     const int64_t floats = state_floats(task.head_dim);
+    const int64_t value_bytes = kBlock * padded(task.head_dim) * Value::kBytes;
+    const int64_t distance = value_bytes < kAheadBytes ? kAheadBytes / value_bytes : 1;
     for (int64_t block = 0; block < n_blocks; ++block) {
       const std::byte* values = blocks[block].data + task.value_offset;
       const std::byte* ahead =
-          blocks[block + kAhead < n_blocks ? block + kAhead : block].data + task.value_offset;
+          blocks[block + distance < n_blocks ? block + distance : block].data + task.value_offset;
       const auto mix_from = [&]<int kCount>(int64_t m, const Range& range)
           __attribute__((always_inline)) {
         Tiles::template mix<Value, kCount, true>(

@@ -21,6 +21,8 @@ struct Isa {
   // scores would make it 33.
   static constexpr int kQuantizedRows = 2;
   static constexpr int kDenseRows = 6;
+  static constexpr int kDenseFewRows = 2;
+  static constexpr int kDenseSums = 6;
   static constexpr int kScoreRows = 2;
   static constexpr int kFewRows = 2;
   static constexpr int kWidenRows = 8;  ///< as AVX2, not measured

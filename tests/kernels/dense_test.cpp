@@ -128,6 +128,13 @@ TEST_CASE("given any number of rows and panels, when multiplied, then it is the 
   MESSAGE("compared " << count << " products");
 }
 
+TEST_CASE("given more rows than totals are kept for, when multiplied, then all are right") {
+  Operands operands({WeightFormat::f16, 1031, 70, 300});  // 512 + 512 + 7 rows, 2 chunks, 5 panels
+  const auto expected = by_the_rule(operands, 0, 5, true);
+  for (const auto* table : vector_tables())
+    check_same(expected, multiply(*table, operands, 0, 5, true), table->name, "1,031 rows");
+}
+
 TEST_CASE("given dense weights, when multiplied, then the error is within the bound of its sums") {
   Operands operands({WeightFormat::f32, 3, 48, 1000});
   const auto y = multiply(scalar_kernels(), operands, 0, 3, false);
