@@ -1,6 +1,6 @@
 // What the kernel benchmarks share: the tables of this machine and memory on cache lines.
 //
-// bench_float_kernels --benchmark_filter=attention/avx2 runs one kind on one instruction set.
+// bench_kernels --benchmark_filter=attention/avx2 runs one kind on one instruction set.
 #pragma once
 
 #include <benchmark/benchmark.h>
@@ -60,5 +60,6 @@ inline void report(benchmark::State& state, double flops, double bytes) {
 void register_attention();
 void register_dense();
 void register_elementwise();
+void register_quantized();
 
 }  // namespace kvasir::kernels::bench
