@@ -160,16 +160,28 @@ struct QuantizedMatmul {
     }
   }
 
-  /// Stores 16 outputs of row m; the last panel may have fewer.
-  KVASIR_INLINE void write(const MatmulTask& task, int64_t panel, int64_t m, const F& sum) {
+  /// Stores 16 outputs of each of kRows rows; the last panel may have fewer.
+  template <int kRows>
+  KVASIR_INLINE void write(const MatmulTask& task, int64_t panel, int64_t row,
+                           const F (&sums)[kRows]) {
     const int64_t n = panel * kPanelRows;
     const int64_t count = task.weights->n_rows - n;
-    float* y = task.output + m * task.output_stride + n;
-    if (count >= kPanelRows) {
-      F::store(y, task.add_to_output ? F::add(F::load(y), sum) : sum);
+    float* y = task.output + row * task.output_stride + n;
+    if (count >= kPanelRows && !task.add_to_output) {
+#pragma GCC unroll 16
+      for (int m = 0; m < kRows; ++m) F::store(y + m * task.output_stride, sums[m]);
+    } else if (count >= kPanelRows) {
+#pragma GCC unroll 16
+      for (int m = 0; m < kRows; ++m) {
+        float* at = y + m * task.output_stride;
+        F::store(at, F::add(F::load(at), sums[m]));
+      }
     } else {
-      const F old = task.add_to_output ? F::load_first(y, count) : sum;
-      F::store_first(y, task.add_to_output ? F::add(old, sum) : sum, count);
+      for (int m = 0; m < kRows; ++m) {
+        float* at = y + m * task.output_stride;
+        const F sum = task.add_to_output ? F::add(F::load_first(at, count), sums[m]) : sums[m];
+        F::store_first(at, sum, count);
+      }
     }
   }
 
@@ -185,9 +197,10 @@ struct QuantizedMatmul {
     const int64_t n_groups = task.weights->n_columns / kGroupColumns;
     for (int64_t panel = task.first_panel; panel < task.end_panel; ++panel) {
       F sums[kRows];
-      for (F& sum : sums) sum = F::broadcast(0);
+#pragma GCC unroll 16
+      for (int m = 0; m < kRows; ++m) sums[m] = F::broadcast(0);
       multiply<kRows>(packed(task, panel), *task.input, 0, 0, n_groups, sums);
-      for (int m = 0; m < kRows; ++m) write(task, panel, m, sums[m]);
+      write<kRows>(task, panel, 0, sums);
     }
   }
 
@@ -212,16 +225,15 @@ struct QuantizedMatmul {
                                               int64_t first, int64_t end) {
     F sums[kRows];
     float* carried = scratch.sums + (row - block) * 16;
+#pragma GCC unroll 16
     for (int m = 0; m < kRows; ++m)
       sums[m] = first == 0 ? F::broadcast(0) : F::load(carried + m * 16);
     multiply<kRows>(Tile{&scratch, first}, *task.input, row, first, end, sums);
-    const bool last = end == task.weights->n_columns / kGroupColumns;
-    for (int m = 0; m < kRows; ++m) {
-      if (last) {
-        write(task, panel, row + m, sums[m]);
-      } else {
-        F::store(carried + m * 16, sums[m]);
-      }
+    if (end == task.weights->n_columns / kGroupColumns) {
+      write<kRows>(task, panel, row, sums);
+    } else {
+#pragma GCC unroll 16
+      for (int m = 0; m < kRows; ++m) F::store(carried + m * 16, sums[m]);
     }
   }
 
