@@ -1,5 +1,6 @@
-// Products of quantised weights in the shapes of a 135M Llama: one row (weights from memory or L3), a
-// few (batch decoding), many (prefill). "mul_add/s" counts multiply-adds, "bytes/s" packed weights.
+// Products of quantised weights in the shapes of a 135M Llama: one row (weights from memory or L3),
+// a few (batch decoding), many (prefill). "mul_add/s" counts multiply-adds, "bytes/s" packed
+// weights.
 //
 // The share of the peak is printed by neither: `kvasir system` prints it, from multiply_add_peak.
 #include "benchmarks/kernels/tables.h"
@@ -42,26 +43,21 @@ void run_quantized(benchmark::State& state, const KernelTable* table, WeightForm
                     reinterpret_cast<int8_t*>(codes.data()) + m * codes_stride,
                     groups.data() + m * n_groups);
   }
-  const Activations input{n_rows,
-                          shape.n_columns,
-                          nullptr,
-                          0,
-                          reinterpret_cast<const int8_t*>(codes.data()),
-                          codes_stride,
-                          groups.data(),
-                          n_groups};
+  const Activations input{
+      n_rows,       shape.n_columns, nullptr, 0, reinterpret_cast<const int8_t*>(codes.data()),
+      codes_stride, groups.data(),   n_groups};
   Memory output(static_cast<size_t>(n_rows * shape.n_outputs) * sizeof(float));
   Memory scratch(kMatmulScratchBytes);
   const auto multiply = table->matmul[static_cast<int>(format)];
   for (auto _ : state) {
-    multiply({&matrix, &input, output.floats(), shape.n_outputs, 0, n_panels, false,
-              scratch.data()});
+    multiply(
+        {&matrix, &input, output.floats(), shape.n_outputs, 0, n_panels, false, scratch.data()});
     benchmark::ClobberMemory();
   }
   const auto n = static_cast<double>(state.iterations());
   using benchmark::Counter;
-  state.counters["mul_add/s"] =
-      Counter(static_cast<double>(n_rows * shape.n_outputs * shape.n_columns) * n, Counter::kIsRate);
+  state.counters["mul_add/s"] = Counter(
+      static_cast<double>(n_rows * shape.n_outputs * shape.n_columns) * n, Counter::kIsRate);
   state.counters["bytes/s"] = Counter(static_cast<double>(bytes) * n, Counter::kIsRate);
 }
 
@@ -72,7 +68,8 @@ void register_quantized() {
     for (const WeightFormat format : {WeightFormat::q4_1, WeightFormat::q8_0}) {
       for (const Shape& shape : kShapes) {
         for (const int64_t n_rows : {1, 2, 4, 8, 16, 64, 512}) {
-          if (n_rows > 64 && shape.n_outputs > 2048) continue;  // a prompt's last row asks for logits
+          if (n_rows > 64 && shape.n_outputs > 2048)
+            continue;  // a prompt's last row asks for logits
           const std::string name = std::string("quantized/") + table->name +
                                    (format == WeightFormat::q4_1 ? "/q4_1" : "/q8_0") +
                                    "/outputs:" + std::to_string(shape.n_outputs) +

@@ -105,9 +105,9 @@ struct QuantizedMatmul {
     }
   };
 
-  /// The address of row m of kRows rows that lie `stride` apart. Three rows share a base, so that 12
-  /// rows need 4 address registers and a stride instead of 12: x86 adds once or twice the stride in
-  /// the addressing mode. With a pointer a row the loop reloaded 4 of them from the stack for
+  /// The address of row m of kRows rows that lie `stride` apart. Three rows share a base, so that
+  /// 12 rows need 4 address registers and a stride instead of 12: x86 adds once or twice the stride
+  /// in the addressing mode. With a pointer a row the loop reloaded 4 of them from the stack for
   /// every line.
   template <class T, int kRows>
   struct RowPointers {
@@ -133,16 +133,18 @@ struct QuantizedMatmul {
                               int64_t end, F (&sums)[kRows]) {
     using Codes8 = RowPointers<int8_t, kRows>;
     using Groups = RowPointers<ActivationGroup, kRows>;
-    Codes8 codes = Codes8::make(x.codes + row * x.codes_stride + first * kGroupColumns, x.codes_stride);
+    Codes8 codes =
+        Codes8::make(x.codes + row * x.codes_stride + first * kGroupColumns, x.codes_stride);
     Groups groups = Groups::make(x.groups + row * x.groups_stride + first, x.groups_stride);
     for (int64_t g = first; g < end; ++g) {
       Dot dots[kRows];
 #pragma GCC unroll 16
       for (int m = 0; m < kRows; ++m) Dot::start(dots[m], Groups::row(groups, m)->sum);
-      Weights::for_lines(w, g, [&](const auto& line, int64_t column) __attribute__((always_inline)) {
+      Weights::for_lines(
+          w, g, [&](const auto& line, int64_t column) __attribute__((always_inline)) {
 #pragma GCC unroll 16
-        for (int m = 0; m < kRows; ++m) Dot::add(dots[m], line, Codes8::row(codes, m) + column);
-      });
+            for (int m = 0; m < kRows; ++m) Dot::add(dots[m], line, Codes8::row(codes, m) + column);
+          });
       const F scale = Weights::scale(w, g);
 #pragma GCC unroll 16
       for (int m = 0; m < kRows; ++m) {
@@ -191,17 +193,15 @@ struct QuantizedMatmul {
     return {at, at + Codes::scale_bytes(w.n_columns / kGroupColumns)};
   }
 
-  /// Few rows: unpacked in registers, each panel read once.
+  /// Rows [row, row + kRows) against one panel, unpacked in registers.
   template <int kRows>
-  [[gnu::noinline]] static void stream(const MatmulTask& task) {
-    const int64_t n_groups = task.weights->n_columns / kGroupColumns;
-    for (int64_t panel = task.first_panel; panel < task.end_panel; ++panel) {
-      F sums[kRows];
+  [[gnu::noinline]] static void stream_panel(const MatmulTask& task, int64_t panel, int64_t row) {
+    F sums[kRows];
 #pragma GCC unroll 16
-      for (int m = 0; m < kRows; ++m) sums[m] = F::broadcast(0);
-      multiply<kRows>(packed(task, panel), *task.input, 0, 0, n_groups, sums);
-      write<kRows>(task, panel, 0, sums);
-    }
+    for (int m = 0; m < kRows; ++m) sums[m] = F::broadcast(0);
+    multiply<kRows>(packed(task, panel), *task.input, row, 0,
+                    task.weights->n_columns / kGroupColumns, sums);
+    write<kRows>(task, panel, row, sums);
   }
 
   /// Unpacks groups [first, end) of a panel into the tile.
@@ -209,9 +209,10 @@ struct QuantizedMatmul {
                                        Scratch& scratch) {
     for (int64_t g = first; g < end; ++g) {
       std::byte* lines = scratch.lines + (g - first) * 512;
-      Packed::for_lines(w, g, [&](const auto& line, int64_t column) __attribute__((always_inline)) {
-        V::store_line(lines + column * 16, line);
-      });
+      Packed::for_lines(
+          w, g, [&](const auto& line, int64_t column) __attribute__((always_inline)) {
+            V::store_line(lines + column * 16, line);
+          });
       F::store(scratch.scales + (g - first) * 32, Packed::scale(w, g));
       if constexpr (Codes::kHasMinimum)
         F::store(scratch.scales + (g - first) * 32 + 16, Packed::minimum(w, g));
@@ -237,17 +238,38 @@ struct QuantizedMatmul {
     }
   }
 
-  /// Exactly n rows from `row` on, n <= V::kQuantizedRows.
-  template <int kRows = V::kQuantizedRows>
-  KVASIR_INLINE void multiply_rest(const MatmulTask& task, Scratch& scratch, int64_t panel,
-                                   int64_t block, int64_t row, int64_t n, int64_t first,
-                                   int64_t end) {
+  /// Calls use(constant, row) for passes over rows [first, end) of at most V::kQuantizedRows, as
+  /// equal as they can be: 13 rows as 7 + 6 run 15% faster than as 12 + 1.
+  template <class Use>
+  KVASIR_INLINE void for_passes(int64_t first, int64_t end, const Use& use) {
+    for (int64_t row = first; row < end;) {
+      const int64_t n_passes = (end - row + V::kQuantizedRows - 1) / V::kQuantizedRows;
+      const int64_t n = (end - row + n_passes - 1) / n_passes;
+      with_constant<V::kQuantizedRows>(n, row, use);
+      row += n;
+    }
+  }
+  template <int kRows, class Use>
+  KVASIR_INLINE void with_constant(int64_t n, int64_t row, const Use& use) {
     if constexpr (kRows > 0) {
       if (n == kRows) {
-        multiply_tile<kRows>(task, scratch, panel, block, row, first, end);
+        use(Constant<kRows>{}, row);
       } else {
-        multiply_rest<kRows - 1>(task, scratch, panel, block, row, n, first, end);
+        with_constant<kRows - 1>(n, row, use);
       }
+    }
+  }
+  template <int n>
+  struct Constant {
+    static constexpr int value = n;
+  };
+
+  /// Few rows: no tile, each panel is read from memory once and at most another time from L1.
+  static void stream(const MatmulTask& task) {
+    for (int64_t panel = task.first_panel; panel < task.end_panel; ++panel) {
+      for_passes(0, task.input->n_rows, [&](auto rows, int64_t row) {
+        stream_panel<decltype(rows)::value>(task, panel, row);
+      });
     }
   }
 
@@ -261,30 +283,20 @@ struct QuantizedMatmul {
         for (int64_t first = 0; first < n_groups; first += kTileGroups) {
           const int64_t end = n_groups - first < kTileGroups ? n_groups : first + kTileGroups;
           unpack(packed(task, panel), first, end, scratch);
-          int64_t row = block;
-          for (; row + V::kQuantizedRows <= block_end; row += V::kQuantizedRows)
-            multiply_tile<V::kQuantizedRows>(task, scratch, panel, block, row, first, end);
-          multiply_rest(task, scratch, panel, block, row, block_end - row, first, end);
+          for_passes(block, block_end, [&](auto rows, int64_t row) {
+            multiply_tile<decltype(rows)::value>(task, scratch, panel, block, row, first, end);
+          });
         }
       }
     }
   }
 
-  template <int kRows = V::kQuantizedRows>
-  KVASIR_INLINE bool stream_exactly(const MatmulTask& task) {
-    if constexpr (kRows > 0) {
-      if (task.input->n_rows == kRows) {
-        stream<kRows>(task);
-        return true;
-      }
-      return stream_exactly<kRows - 1>(task);
-    } else {
-      return false;
-    }
-  }
-
   static void run(const MatmulTask& task) {
-    if (!stream_exactly(task)) blocked(task);
+    if (task.input->n_rows <= V::kStreamedRows) {
+      stream(task);
+    } else {
+      blocked(task);
+    }
   }
 };
 

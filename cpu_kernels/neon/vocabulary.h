@@ -20,6 +20,7 @@ struct Isa {
   // of weights + 1; scores and outputs 2 rows x 8 sums + 8 of keys or values + 1. A third row of
   // scores would make it 33.
   static constexpr int kQuantizedRows = 2;
+  static constexpr int kStreamedRows = 8;  ///< as AVX2, not measured
   static constexpr int kDenseRows = 6;
   static constexpr int kDenseFewRows = 2;
   static constexpr int kDenseSums = 6;
