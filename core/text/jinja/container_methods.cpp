@@ -3,6 +3,7 @@
 
 #include "core/text/jinja/builtin.h"
 #include "core/text/jinja/evaluator.h"
+#include "core/text/jinja/find_bytes.h"
 #include "core/text/jinja/strings.h"
 #include "core/text/jinja/unicode.h"
 
@@ -43,7 +44,8 @@ Value copy_method(Evaluator&, const Value& self, Arguments&) {
 }
 
 Value list_index(Evaluator& e, const Value& self, Arguments& a) {
-  const auto& items = self.sequence().items;
+  std::vector<Value> items;
+  if (!e.iterate(self, items)) return {};
   for (size_t i = 0; i < items.size(); ++i) {
     if (equal(e.context(), items[i], a[0])) return Value::integer(static_cast<int64_t>(i));
     if (e.context().failed()) return {};
@@ -53,14 +55,16 @@ Value list_index(Evaluator& e, const Value& self, Arguments& a) {
 }
 Value list_count(Evaluator& e, const Value& self, Arguments& a) {
   int64_t n = 0;
-  for (const Value& item : self.sequence().items) n += equal(e.context(), item, a[0]) ? 1 : 0;
+  std::vector<Value> items;
+  e.iterate(self, items);
+  for (const Value& item : items) n += equal(e.context(), item, a[0]) ? 1 : 0;
   return Value::integer(n);
 }
 
 /// True when the text is not empty and every character is of a kind.
 Value all_of(Evaluator& e, const Value& self, bool (*is_kind)(int32_t)) {
   const std::string_view text = self.bytes();
-  e.context().step(static_cast<int64_t>(text.size() / 16));
+  e.context().step(static_cast<int64_t>(text.size() / 8));
   for (size_t at = 0; at < text.size();) {
     const Character c = character_at(text, at);
     if (!is_kind(c.code)) return Value::boolean(false);
@@ -123,8 +127,8 @@ Value partition_at(Evaluator& e, const Value& self, Arguments& a, bool from_righ
     return {};
   }
   const Text& text = self.text();
-  const size_t at =
-      from_right ? text.bytes.rfind(separator->bytes) : text.bytes.find(separator->bytes);
+  const size_t at = from_right ? find_bytes_from_right(e.context(), text.bytes, separator->bytes)
+                               : find_bytes(text.bytes, separator->bytes);
   const auto part = [&](size_t begin, size_t end) {
     TextBuilder out(e.context());
     out.append(text, begin, end);
@@ -277,6 +281,7 @@ Method find_method(const Value& object, std::string_view name) {
       return {find_builtin(kDictMethods, name), is_in(kChangesDict, name)};
     case Type::list:
       return {find_builtin(kListMethods, name), is_in(kChangesList, name)};
+    case Type::range:
     case Type::tuple:
       return {name == "copy" ? nullptr : find_builtin(kListMethods, name), false};
     case Type::real:

@@ -51,6 +51,8 @@ class Evaluator {
                      Arguments& arguments);
   /// Appends what a for loop over `value` would see. An error when it cannot be iterated.
   bool iterate(const Value& value, std::vector<Value>& items);
+  /// Can a for loop go over it?
+  static bool is_iterable(const Value& value);
   Namespace* new_namespace();
   Cycler* new_cycler();
 

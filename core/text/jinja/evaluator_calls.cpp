@@ -82,8 +82,10 @@ Value Evaluator::special_attribute(const Value& object, std::string_view name, b
 }
 
 Value Evaluator::get_attribute(const Value& object, const Value& name) {
-  if (object.is_undefined()) return use_undefined(context_, object), Value();
   bool found = false;
+  if (object.is_undefined() && name.bytes() != "__class__") {
+    return use_undefined(context_, object), Value();
+  }
   Value value = special_attribute(object, name.bytes(), found);
   if (found) return value;
   value = method_or_unsafe(object, name, found);
@@ -113,11 +115,20 @@ Value Evaluator::get_item(const Value& object, const Value& key) {
   return missing_attribute(context_, object, key);
 }
 
+bool Evaluator::is_iterable(const Value& value) {
+  return value.is_undefined() || value.is(Type::string) || value.has_items() ||
+         value.is(Type::dict) || value.is(Type::range) || value.is(Type::loop);
+}
+
 bool Evaluator::iterate(const Value& value, std::vector<Value>& items) {
   if (context_.failed()) return false;
   const int64_t length = std::max<int64_t>(length_of(value), 0);
   if (value.has_items()) {
     const auto& source = value.sequence();
+    if (!source.deferred_error.empty()) {
+      context_.fail("{}", source.deferred_error);
+      return false;
+    }
     if (value.is(Type::generator) && std::exchange(source.consumed, true)) return true;
     if (!take_items(context_, source.items.size())) return false;
     items.insert(items.end(), source.items.begin(), source.items.end());

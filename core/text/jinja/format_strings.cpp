@@ -170,7 +170,9 @@ Value PercentFormat::run() {
     conversion();
   }
   const size_t given = values_.is(Type::tuple) ? values_.sequence().items.size() : 1;
-  const bool may_be_left = values_.is(Type::dict) || values_.is(Type::list);
+  // Whatever Python can index may have parts left over.
+  const bool may_be_left = values_.is(Type::dict) || values_.is(Type::list) ||
+                           values_.is(Type::range) || values_.is_undefined();
   if (!may_be_left && used_ < given) {
     context_.fail("not all arguments converted during string formatting");
   }

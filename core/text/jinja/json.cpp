@@ -56,7 +56,7 @@ std::string JsonWriter::escaped(int32_t code) const {
 void JsonWriter::write_string(const Text& text) {
   OriginCursor origin(text);
   out_.append_markup("\"");
-  if (!out_.context().step(static_cast<int64_t>(text.bytes.size() / 16))) return;
+  if (!out_.context().step(static_cast<int64_t>(text.bytes.size() / 4))) return;
   size_t plain_from = 0;
   for (size_t at = 0; at < text.bytes.size();) {
     const Character c = character_at(text.bytes, at);

@@ -4,6 +4,7 @@
 
 #include "core/text/jinja/builtin.h"
 #include "core/text/jinja/evaluator.h"
+#include "core/text/jinja/find_bytes.h"
 #include "core/text/jinja/format.h"
 #include "core/text/jinja/operators.h"
 #include "core/text/jinja/strings.h"
@@ -97,8 +98,9 @@ int64_t find_in(Evaluator& e, const Value& self, Arguments& a, bool from_right) 
   if (what == nullptr || !selected(e, self, a, 1, range)) return -1;
   e.context().step(static_cast<int64_t>(self.bytes().size() / 16));
   const std::string_view within = self.bytes().substr(0, range.end);
-  const size_t found = from_right ? within.substr(range.begin).rfind(what->bytes)
-                                  : within.substr(range.begin).find(what->bytes);
+  const std::string_view part = within.substr(range.begin);
+  const size_t found = from_right ? find_bytes_from_right(e.context(), part, what->bytes)
+                                  : find_bytes(part, what->bytes);
   if (found == std::string_view::npos) return -1;
   return static_cast<int64_t>(count_characters(within.substr(0, range.begin + found)));
 }
@@ -128,9 +130,10 @@ Value count_method(Evaluator& e, const Value& self, Arguments& a) {
     return Value::integer(1 + static_cast<int64_t>(count_characters(within)));
   e.context().step(static_cast<int64_t>(within.size() / 16));
   int64_t n = 0;
-  for (size_t at = within.find(what->bytes); at != std::string_view::npos;
-       at = within.find(what->bytes, at + what->bytes.size())) {
+  for (size_t at = find_bytes(within, what->bytes); at != std::string_view::npos;
+       at = find_bytes(within, what->bytes, at + what->bytes.size())) {
     ++n;
+    if (!e.context().step()) break;
   }
   return Value::integer(n);
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/text/jinja/evaluator.h"
+#include "core/text/jinja/find_bytes.h"
 #include "core/text/jinja/unicode.h"
 
 namespace kvasir::jinja {
@@ -243,7 +244,8 @@ bool contains(Evaluator& evaluator, const Value& container, const Value& item) {
       return false;
     }
     context.step(static_cast<int64_t>(container.bytes().size() / 16));
-    return !context.failed() && container.bytes().find(item.bytes()) != std::string_view::npos;
+    return !context.failed() &&
+           find_bytes(container.bytes(), item.bytes()) != std::string_view::npos;
   }
   if (container.is(Type::dict)) {
     if (!is_hashable(item)) context.fail("unhashable type: '{}'", type_name(item));

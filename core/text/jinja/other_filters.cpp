@@ -56,6 +56,7 @@ Value first(Evaluator& e, const Value& v, Arguments&) {
   std::vector<Value> items;
   if (v.is(Type::generator)) {  // takes one, the others stay
     const Sequence& source = v.sequence();
+    if (!source.deferred_error.empty()) e.context().fail("{}", source.deferred_error);
     if (!source.consumed && !source.items.empty()) return source.items[0];
   } else if (!e.iterate(v, items)) {
     return {};
@@ -82,14 +83,15 @@ Value reverse(Evaluator& e, const Value& v, Arguments&) {
   std::vector<Value> items;
   if (!e.iterate(v, items)) return {};
   std::reverse(items.begin(), items.end());
+  if (v.is(Type::generator)) return make_list(e.context(), std::move(items));
   const char* name = v.is(Type::list) ? "list_reverseiterator" : "reversed";
   return make_sequence(&e.context(), Type::generator, std::move(items), name);
 }
 
 Value items_filter(Evaluator& e, const Value& v, Arguments&) {
   if (!v.is(Type::dict) && !v.is_undefined()) {
-    e.context().fail("filter 'items' needs a dict, not '{}'", type_name(v));
-    return {};
+    return make_failing_generator(
+        e.context(), fmt::format("filter 'items' needs a dict, not '{}'", type_name(v)));
   }
   std::vector<Value> pairs;
   if (v.is(Type::dict)) {

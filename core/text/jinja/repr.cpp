@@ -16,7 +16,7 @@ void append_quoted(TextBuilder& out, const Text& text) {
   const char quote = has_single && text.bytes.find('"') == std::string::npos ? '"' : '\'';
   OriginCursor origin(text);
   out.append_markup(std::string_view(&quote, 1));
-  if (!out.context().step(static_cast<int64_t>(text.bytes.size() / 4))) return;
+  if (!out.context().step(static_cast<int64_t>(text.bytes.size() / 2))) return;
   for (size_t at = 0; at < text.bytes.size();) {
     const Character c = character_at(text.bytes, at);
     std::string escaped;

@@ -16,10 +16,23 @@ Value generator(Evaluator& e, std::vector<Value> items) {
   return make_sequence(&e.context(), Type::generator, std::move(items), "generator");
 }
 
+/// The items of a lazy filter's input. When there are none to be had, `result` is what the filter
+/// gives: nothing if the error is here already, else a generator that will fail.
+bool lazy_items(Evaluator& e, const Value& v, std::vector<Value>& items, Value& result) {
+  if (Evaluator::is_iterable(v) && (!v.has_items() || v.sequence().deferred_error.empty())) {
+    return e.iterate(v, items);
+  }
+  result = make_failing_generator(
+      e.context(), v.has_items() ? v.sequence().deferred_error
+                                 : fmt::format("'{}' object is not iterable", type_name(v)));
+  return false;
+}
+
 /// map('filter', arguments...) or map(attribute='path', default=...)
 Value map_filter(Evaluator& e, const Value& v, Arguments& a) {
   Context& context = e.context();
   std::vector<Value> items, out;
+  Value result;
   if (!truth(v)) return generator(e, {});
   if (a.positional.empty()) {
     Value attribute = Value::missing(), otherwise = Value::missing();
@@ -33,7 +46,7 @@ Value map_filter(Evaluator& e, const Value& v, Arguments& a) {
       }
     }
     if (attribute.is(Type::missing)) context.fail("filter 'map' needs a filter or an attribute");
-    if (!e.iterate(v, items)) return {};
+    if (!lazy_items(e, v, items, result)) return result;
     const AttributePath path(e, attribute);
     for (const Value& item : items) {
       if (!context.step()) return {};
@@ -43,10 +56,10 @@ Value map_filter(Evaluator& e, const Value& v, Arguments& a) {
   }
   const Builtin* filter = a[0].is(Type::string) ? find_filter(a[0].bytes()) : nullptr;
   if (filter == nullptr) {
-    context.fail("unknown filter '{}' in map", short_repr(context, a[0]));
+    context.fail("unknown filter {} in map", short_repr(context, a[0]));
     return {};
   }
-  if (!e.iterate(v, items)) return {};
+  if (!lazy_items(e, v, items, result)) return result;
   for (const Value& item : items) {
     Arguments arguments;
     arguments.positional.assign(a.positional.begin() + 1, a.positional.end());
@@ -62,6 +75,7 @@ Value map_filter(Evaluator& e, const Value& v, Arguments& a) {
 Value choose(Evaluator& e, const Value& v, Arguments& a, bool keep, bool by_attribute) {
   Context& context = e.context();
   std::vector<Value> items, out;
+  Value result;
   if (!truth(v)) return generator(e, {});
   const size_t first = by_attribute ? 1 : 0;
   if (a.positional.size() < first) {
@@ -73,11 +87,11 @@ Value choose(Evaluator& e, const Value& v, Arguments& a, bool keep, bool by_attr
   if (a.positional.size() > first) {
     test = a[first].is(Type::string) ? find_test(a[first].bytes()) : nullptr;
     if (test == nullptr) {
-      context.fail("unknown test '{}'", short_repr(context, a[first]));
+      context.fail("unknown test {}", short_repr(context, a[first]));
       return {};
     }
   }
-  if (!e.iterate(v, items)) return {};
+  if (!lazy_items(e, v, items, result)) return result;
   for (const Value& item : items) {
     if (!context.step()) return {};
     Value value = path.of(item);
@@ -179,7 +193,8 @@ Value groupby(Evaluator& e, const Value& v, Arguments& a) {
 
 Value unique(Evaluator& e, const Value& v, Arguments& a) {
   std::vector<Value> items, out;
-  if (!e.iterate(v, items)) return {};
+  Value result;
+  if (!lazy_items(e, v, items, result)) return result;
   const AttributePath path(e, a.has(1) ? a[1] : Value::missing());
   DictBuilder seen(e.context());
   for (const Value& item : items) {
@@ -236,7 +251,8 @@ Value sum(Evaluator& e, const Value& v, Arguments& a) {
 
 Value batch(Evaluator& e, const Value& v, Arguments& a) {
   std::vector<Value> items, out;
-  if (!e.iterate(v, items)) return {};
+  Value result;
+  if (!lazy_items(e, v, items, result)) return result;
   const int64_t size = integer_argument(e.context(), a[0], 0, "batch");
   if (size < 1) e.context().fail("filter 'batch' needs a size above 0");
   for (size_t i = 0; i < items.size() && e.context().step();) {
@@ -256,7 +272,8 @@ Value batch(Evaluator& e, const Value& v, Arguments& a) {
 
 Value slice_filter(Evaluator& e, const Value& v, Arguments& a) {
   std::vector<Value> items, out;
-  if (!e.iterate(v, items)) return {};
+  Value result;
+  if (!lazy_items(e, v, items, result)) return result;
   const int64_t n = integer_argument(e.context(), a[0], 0, "slice");
   if (n == 0) e.context().fail("filter 'slice' needs a number above 0");
   if (e.context().failed() || n < 0) return generator(e, {});

@@ -101,8 +101,6 @@ Value indent(Evaluator& e, const Value& v, Arguments& a) {
 
 Value truncate(Evaluator& e, const Value& v, Arguments& a) {
   Context& context = e.context();
-  const Text* text = text_argument(context, v, "truncate");
-  if (text == nullptr) return {};
   const int64_t length = a.has(0) ? integer_argument(context, a[0], 255, "truncate") : 255;
   const bool kill_words = a.has(1) && truth(a[1]);
   const Value end = a.has(2) ? str_of(context, a[2]) : make_markup(context, "...");
@@ -113,7 +111,9 @@ Value truncate(Evaluator& e, const Value& v, Arguments& a) {
     context.fail("truncate to {} characters cannot hold its end of {}", length, length_of(end));
     return {};
   }
-  if (length_of(v) <= length + leeway) return v;
+  if (const int64_t size = length_of(v); size >= 0 && size <= length + leeway) return v;
+  const Text* text = text_argument(context, v, "truncate");
+  if (text == nullptr) return {};
   size_t cut = offset_of_character(text->bytes, static_cast<size_t>(kept));
   if (!kill_words) {
     const size_t space = text->bytes.substr(0, cut).rfind(' ');
@@ -176,7 +176,7 @@ void append_url_quoted(TextBuilder& out, const Text& text, bool for_query) {
 Value urlencode(Evaluator& e, const Value& v, Arguments&) {
   Context& context = e.context();
   TextBuilder out(context);
-  if (v.is(Type::string) || (!v.is(Type::dict) && !v.has_items())) {
+  if (v.is(Type::string) || !Evaluator::is_iterable(v)) {
     const Value text = str_of(context, v);
     if (!context.failed()) append_url_quoted(out, text.text(), false);
     return make_string(out);

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "core/text/jinja/find_bytes.h"
 #include "core/text/jinja/operators.h"
 #include "core/text/jinja/repr.h"
 #include "core/text/jinja/unicode.h"
@@ -22,25 +23,34 @@ bool is_cased(int32_t code) {
   return is_upper(code) || is_lower(code) || to_title(code) != to_lower(code);
 }
 
-/// Appends one character in another case. `starts_word`: no cased letter stands before it.
+constexpr int32_t kSigma = 0x3A3;
+constexpr size_t kLongestRun = 4096;
+
+/// One character in another case. `starts_word`: no cased letter stands before it.
 void append_cased(std::string& out, int32_t code, Case to, bool starts_word) {
-  switch (to) {
-    case Case::upper:
-      out = to_upper(code);
-      return;
-    case Case::lower:
-      out = to_lower(code);
-      return;
-    case Case::swap:
-      out = is_upper(code) ? to_lower(code) : to_upper(code);
-      return;
-    case Case::jinja_title:
-      out = starts_word ? to_upper(code) : to_lower(code);
-      return;
-    default:
-      out = starts_word ? to_title(code) : to_lower(code);
-      return;
+  const bool upwards = to == Case::upper || (to == Case::swap && !is_upper(code)) ||
+                       ((to != Case::lower && to != Case::swap) && starts_word);
+  if (code < 0x80) {
+    const bool is_small = code >= 'a' && code <= 'z', is_big = code >= 'A' && code <= 'Z';
+    out.assign(1, static_cast<char>(upwards && is_small  ? code - 32
+                                    : !upwards && is_big ? code + 32
+                                                         : code));
+  } else if (!upwards) {
+    out = to_lower(code);
+  } else {
+    out = to == Case::title || to == Case::capitalize ? to_title(code) : to_upper(code);
   }
+}
+
+/// A sigma is final when it is the last letter of a word of more than one.
+bool ends_word(std::string_view text, size_t at, size_t n_bytes) {
+  if (at == 0 || !is_letter(character_at(text, previous_character(text, at)).code)) return false;
+  return at + n_bytes == text.size() || !is_letter(character_at(text, at + n_bytes).code);
+}
+
+/// What the filter `title` (unlike the method) cuts words at.
+bool opens_word(int32_t code) {
+  return code == '-' || code == '(' || code == '{' || code == '[' || code == '<' || is_space(code);
 }
 
 std::string trimmed(std::string_view text) {
@@ -100,7 +110,7 @@ Value strip(Context& context, const Text& text, Ends ends, const Text* character
   const int64_t cost =
       characters == nullptr ? 1 : 1 + static_cast<int64_t>(characters->bytes.size() / 64);
   size_t looked_at = 0;
-  const auto charged = [&] { return ++looked_at % 16 != 0 || context.step(cost); };
+  const auto charged = [&] { return ++looked_at % 4 != 0 || context.step(cost); };
   while (ends != Ends::right && begin < end && charged()) {
     const Character c = character_at(bytes, begin);
     if (!is_stripped(c.code, characters)) break;
@@ -119,30 +129,25 @@ Value change_case(Context& context, const Text& text, Case to) {
   out.reserve(text.bytes.size());
   OriginCursor origin(text);
   bool starts_word = true;
-  std::string cased;
+  std::string cased, run;  // run: characters of one origin
+  bool run_is_content = false;
   for (size_t at = 0, n = 0; at < text.bytes.size(); ++n) {
-    if (n % 8 == 0 && !context.step()) break;
+    if (n % 4 == 0 && !context.step()) break;
     const Character c = character_at(text.bytes, at);
     append_cased(cased, c.code, to, starts_word);
-    // A final sigma: the last letter of a word of more than one.
-    if (c.code == 0x3A3 && cased == "σ" && at > 0 &&
-        is_letter(character_at(text.bytes, previous_character(text.bytes, at)).code) &&
-        (at + c.n_bytes == text.bytes.size() ||
-         !is_letter(character_at(text.bytes, at + c.n_bytes).code))) {
-      cased = "ς";
+    if (c.code == kSigma && cased == "σ" && ends_word(text.bytes, at, c.n_bytes)) cased = "ς";
+    const bool is_content = origin.is_content(at);
+    if (is_content != run_is_content || run.size() > kLongestRun) {
+      out.append(run, run_is_content);
+      run.clear();
+      run_is_content = is_content;
     }
-    out.append(cased, origin.is_content(at));
-    if (to == Case::title) {
-      starts_word = !is_cased(c.code);
-    } else if (to == Case::jinja_title) {
-      const bool opens = c.code == '-' || c.code == '(' || c.code == '{' || c.code == '[' ||
-                         c.code == '<' || is_space(c.code);
-      starts_word = opens;
-    } else {
-      starts_word = false;
-    }
+    run += cased;
+    starts_word =
+        (to == Case::title && !is_cased(c.code)) || (to == Case::jinja_title && opens_word(c.code));
     at += c.n_bytes;
   }
+  out.append(run, run_is_content);
   return make_string(out);
 }
 
@@ -176,7 +181,7 @@ Value replace(Context& context, const Text& text, const Text& old, const Text& w
     }
   } else {
     while (done != count) {
-      const size_t found = bytes.find(old.bytes, at);
+      const size_t found = find_bytes(bytes, old.bytes, at);
       if (found == std::string_view::npos || !context.step()) break;
       out.append(text, at, found);
       out.append(with);
@@ -208,7 +213,7 @@ Value split(Context& context, const Text& text, const Text* separator, int64_t m
       return {};
     }
     while (most < 0 || static_cast<int64_t>(pieces.size()) < most) {
-      const size_t found = bytes.find(separator->bytes, at);
+      const size_t found = find_bytes(bytes, separator->bytes, at);
       if (found == std::string_view::npos || !add(at, found)) break;
       at = found + separator->bytes.size();
     }
@@ -250,7 +255,7 @@ Value split_from_right(Context& context, const Text& text, const Text* separator
         return {};
       }
       if (end < separator->bytes.size()) break;
-      const size_t found = bytes.rfind(separator->bytes, end - separator->bytes.size());
+      const size_t found = find_bytes_from_right(context, bytes.substr(0, end), separator->bytes);
       if (found == std::string_view::npos) break;
       pieces.push_back(substring(context, text, found + separator->bytes.size(), end));
       end = found;

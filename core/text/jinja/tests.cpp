@@ -37,8 +37,7 @@ Value is_sequence(Evaluator&, const Value& v, Arguments&) {
                 v.is(Type::dict) || v.is(Type::range));
 }
 Value is_iterable(Evaluator&, const Value& v, Arguments&) {
-  return yes_if(v.is_undefined() || v.is(Type::string) || v.has_items() || v.is(Type::dict) ||
-                v.is(Type::range) || v.is(Type::loop));
+  return yes_if(Evaluator::is_iterable(v));
 }
 Value is_callable(Evaluator&, const Value& v, Arguments&) {
   return yes_if(v.is_undefined() || v.is(Type::function) || v.is(Type::method) ||

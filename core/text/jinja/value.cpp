@@ -125,6 +125,14 @@ Value make_list(Context& context, std::vector<Value> items) {
   return make_sequence(&context, Type::list, std::move(items));
 }
 
+Value make_failing_generator(Context& context, std::string error) {
+  auto object = make_object<Sequence>(&context, static_cast<int64_t>(error.capacity()));
+  if (object == nullptr) return {};
+  object->deferred_error = std::move(error);
+  object->type_name = "generator";
+  return Value(Type::generator, std::move(object));
+}
+
 Value make_range(Context& context, int64_t start, int64_t stop, int64_t step) {
   auto object = make_object<Range>(&context, 0);
   if (object == nullptr) return {};

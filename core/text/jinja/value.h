@@ -137,6 +137,7 @@ struct Sequence final : Object {
   std::vector<Value> items;
   int depth = 1;                  ///< 1 + the deepest item's
   mutable bool consumed = false;  ///< generators only
+  std::string deferred_error;     ///< generators only: what going through it says
   const char* type_name = "";     ///< of views and generators: "dict_keys", ...
 };
 
@@ -190,6 +191,8 @@ Value make_string(TextBuilder& builder);
 Value make_markup(Context& context, std::string_view bytes);
 Value make_sequence(Context* context, Type type, std::vector<Value> items,
                     const char* type_name = "");
+/// A generator that fails when someone goes through it: lazy filters notice their errors then.
+Value make_failing_generator(Context& context, std::string error);
 Value make_list(Context& context, std::vector<Value> items);
 Value make_range(Context& context, int64_t start, int64_t stop, int64_t step);
 Value make_method(Context& context, const Value& self, const Builtin* builtin);
