@@ -1,121 +1,11 @@
-#include "tests/kernels/isas.h"
-
-#include "cpu_kernels/scalar/half.h"
+// Products of every table against scalar, bit for bit, and scalar against double precision.
+#include "tests/kernels/matrices.h"
 
 using namespace kvasir::kernels;        // NOLINT
 using namespace kvasir::kernels::test;  // NOLINT
 
-namespace {
-
-constexpr size_t kBlockBytes[] = {4, 2, 20, 34};      // of a file's block, by WeightFormat
-constexpr int64_t kBlockColumns[] = {1, 1, 32, 32};
-
-enum class Codes { random, extreme };
-
-/// A matrix as a file has it: row-major blocks.
-std::vector<std::byte> file_matrix(WeightFormat format, int64_t rows, int64_t columns,
-                                   unsigned seed, Codes kind) {
-  std::mt19937 random(seed);
-  const auto f = static_cast<size_t>(format);
-  const size_t row_bytes = static_cast<size_t>(columns / kBlockColumns[f]) * kBlockBytes[f];
-  std::vector<std::byte> bytes(row_bytes * static_cast<size_t>(rows));
-  const auto put_half = [&](std::byte* at, float v) {
-    const uint16_t h = scalar::float_to_half(v);
-    std::memcpy(at, &h, 2);
-  };
-  const auto unit = [&] { return static_cast<float>(random() >> 8) / 8388608.0F - 1.0F; };
-  for (size_t at = 0; at < bytes.size(); at += kBlockBytes[f]) {
-    std::byte* block = bytes.data() + at;
-    if (format == WeightFormat::f32) {
-      const float v = unit();
-      std::memcpy(block, &v, 4);
-    } else if (format == WeightFormat::f16) {
-      put_half(block, unit());
-    } else {
-      const size_t scales = format == WeightFormat::q4_1 ? 4 : 2;
-      put_half(block, unit() * 0.1F);
-      if (format == WeightFormat::q4_1) put_half(block + 2, unit());
-      const bool negative = random() % 2 == 0;
-      for (size_t i = scales; i < kBlockBytes[f]; ++i) {
-        int code = static_cast<int>(random() % 256);
-        if (kind == Codes::extreme)
-          code = format == WeightFormat::q4_1 ? 0xFF : (negative ? 0x80 : 0x7F);
-        block[i] = static_cast<std::byte>(code);
-      }
-    }
-  }
-  return bytes;
-}
-
-struct Packed {
-  std::vector<std::byte> memory;
-  PackedMatrix matrix;
-};
-
-Packed pack(WeightFormat format, const std::vector<std::byte>& source, int64_t rows,
-            int64_t columns) {
-  const auto f = static_cast<size_t>(format);
-  Packed packed;
-  const size_t panel_bytes = packed_panel_bytes(format, columns);
-  const auto n_panels = static_cast<size_t>((rows + 15) / 16);
-  packed.memory.resize(panel_bytes * n_panels + 64);
-  auto* base = reinterpret_cast<std::byte*>(
-      (reinterpret_cast<uintptr_t>(packed.memory.data()) + 63) / 64 * 64);
-  const size_t row_bytes = static_cast<size_t>(columns / kBlockColumns[f]) * kBlockBytes[f];
-  for (size_t p = 0; p < n_panels; ++p)
-    REQUIRE(pack_panel(format, source.data(), row_bytes, rows, columns, static_cast<int64_t>(p),
-                       base + p * panel_bytes));
-  packed.matrix = {format, rows, columns, base, panel_bytes};
-  return packed;
-}
-
-/// Activations in both forms, quantised by scalar; padding holds NaN or -128.
-struct Inputs {
-  Inputs(int64_t rows, int64_t columns, unsigned seed, Codes kind)
-      : stride((columns + 63) / 64 * 64),
-        values(static_cast<size_t>(rows * (columns + 3))),
-        codes(static_cast<size_t>(rows * stride)),
-        groups(static_cast<size_t>(rows * (columns / 32))) {
-    auto random = random_floats(static_cast<size_t>(rows * columns), seed, 3.0F);
-    if (kind == Codes::extreme)
-      for (auto& v : random) v = v > 0 ? 3.0F : -3.0F;
-    for (int64_t m = 0; m < rows; ++m) {
-      float* row = values.data() + m * (columns + 3);
-      std::copy_n(random.data() + m * columns, columns, row);
-      scalar_kernels().quantize(row, columns / 32 * 32, codes.data() + m * stride,
-                                groups.data() + m * (columns / 32));
-    }
-    view = {rows, columns, values.data(), columns + 3, codes.data(), stride, groups.data(),
-            columns / 32};
-  }
-  int64_t stride;
-  Guarded<float> values;
-  Guarded<int8_t> codes;
-  Guarded<ActivationGroup> groups;
-  Activations view;
-};
-
-std::vector<float> run(const KernelTable& table, const PackedMatrix& w, const Activations& x,
-                       int64_t first, int64_t end, bool add) {
-  // An odd stride and start, so that no store is aligned.
-  const int64_t stride = w.n_rows + 5;
-  Guarded<float> output(static_cast<size_t>(x.n_rows * stride), 1);
-  for (int64_t i = 0; i < x.n_rows * stride; ++i)
-    output[static_cast<size_t>(i)] = static_cast<float>(i % 97) * 0.25F;
-  Guarded<std::byte> scratch(kMatmulScratchBytes);
-  table.matmul[static_cast<size_t>(w.format)](
-      {&w, &x, output.data(), stride, first, end, add, scratch.data()});
-  REQUIRE(output.untouched_outside());
-  return output.values();
-}
-
-constexpr WeightFormat kFormats[] = {WeightFormat::f32, WeightFormat::f16, WeightFormat::q4_1,
-                                     WeightFormat::q8_0};
-constexpr const char* kFormatNames[] = {"f32", "f16", "q4_1", "q8_0"};
-
-}  // namespace
-
-TEST_CASE("given any shape and codes, when multiplied, then every table equals scalar bit for bit") {
+TEST_CASE(
+    "given any shape and codes, when multiplied, then every table equals scalar bit for bit") {
   const auto tables = vector_tables();
   int cases = 0;
   for (const WeightFormat format : kFormats) {
@@ -127,8 +17,8 @@ TEST_CASE("given any shape and codes, when multiplied, then every table equals s
           const auto source =
               file_matrix(format, rows, columns, static_cast<unsigned>(rows * columns), kind);
           const Packed w = pack(format, source, rows, columns);
-          for (const int64_t m : {1, 2, 3, 4, 5, 7, 8, 9, 12, 13, 24, 25, 40}) {
-            if (columns > 1000 && m > 13 && m != 40) continue;
+          for (const int64_t m : {1, 2, 3, 4, 5, 7, 8, 9, 12, 13, 24, 25, 40, 65, 79}) {
+            if (columns > 1000 && m > 13 && m != 79) continue;
             const Inputs x(m, columns, static_cast<unsigned>(m + 1), kind);
             const int64_t panels = (rows + 15) / 16;
             const int64_t first = m % 2 == 0 ? panels / 2 : 0;
@@ -138,7 +28,8 @@ TEST_CASE("given any shape and codes, when multiplied, then every table equals s
               const auto actual = run(*table, w.matrix, x.view, first, panels, add);
               check_same(expected, actual, table->name,
                          std::string(name) + " rows " + std::to_string(rows) + " columns " +
-                             std::to_string(columns) + " batch " + std::to_string(m));
+                             std::to_string(columns) + " batch " + std::to_string(m) + " seeds " +
+                             std::to_string(rows * columns) + ", " + std::to_string(m + 1));
               cases++;
             }
           }
@@ -148,6 +39,84 @@ TEST_CASE("given any shape and codes, when multiplied, then every table equals s
   }
   MESSAGE("compared " << cases << " products on " << tables.size() << " tables");
   CHECK((tables.empty() || cases > 1000));
+}
+
+TEST_CASE("given 1 to 50 outputs and 1 to 40 rows, when multiplied, then no tail differs") {
+  const auto tables = vector_tables();
+  const int64_t columns = 64;
+  int cases = 0;
+  for (const WeightFormat format : {WeightFormat::q4_1, WeightFormat::q8_0}) {
+    for (int64_t rows = 1; rows <= 50; ++rows) {
+      const auto source =
+          file_matrix(format, rows, columns, static_cast<unsigned>(rows), Codes::random);
+      const Packed w = pack(format, source, rows, columns);
+      const int64_t panels = (rows + 15) / 16;
+      for (int64_t m = 1; m <= 40; ++m) {
+        const Inputs x(m, columns, static_cast<unsigned>(m), Codes::random);
+        // Panels [first, end) of 1 to 4, the empty range among them.
+        const int64_t first = (m + rows) % (panels + 1);
+        const int64_t end = first + (m * rows) % (panels + 1 - first);
+        const bool add = (m + rows) % 2 == 0;
+        const auto expected = run(scalar_kernels(), w.matrix, x.view, first, end, add);
+        for (const auto* table : tables) {
+          check_same(expected, run(*table, w.matrix, x.view, first, end, add), table->name,
+                     std::string(kFormatNames[static_cast<size_t>(format)]) + " rows and seed " +
+                         std::to_string(rows) + " batch and seed " + std::to_string(m) +
+                         " panels " + std::to_string(first) + " to " + std::to_string(end));
+          cases++;
+        }
+      }
+    }
+  }
+  MESSAGE("compared " << cases << " products on " << tables.size() << " tables");
+  CHECK(cases == 4000 * static_cast<int>(tables.size()));
+}
+
+TEST_CASE("given any panels of a matrix, when multiplied, then all others are left alone") {
+  for (const WeightFormat format : kFormats) {
+    const auto source = file_matrix(format, 50, 96, 8, Codes::random);
+    const Packed w = pack(format, source, 50, 96);
+    const Inputs x(5, 96, 3, Codes::random);
+    std::vector<const KernelTable*> tables = vector_tables();
+    tables.push_back(&scalar_kernels());
+    for (const auto* table : tables) {
+      const auto untouched = run(*table, w.matrix, x.view, 0, 0, false);
+      const auto all = run(*table, w.matrix, x.view, 0, 4, false);
+      for (int64_t first = 0; first < 4; ++first) {
+        for (int64_t end = first; end <= 4; ++end) {
+          const auto some = run(*table, w.matrix, x.view, first, end, false);
+          for (size_t i = 0; i < some.size(); ++i) {
+            const auto n = static_cast<int64_t>(i % 55);  // rows of output are 50 + 5 apart
+            const bool asked = n < 50 && n / 16 >= first && n / 16 < end;
+            REQUIRE(same(some[i], asked ? all[i] : untouched[i]));
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("given NaN among the activations, when multiplied, then only its row is NaN") {
+  for (const WeightFormat format : {WeightFormat::q4_1, WeightFormat::q8_0}) {
+    const auto source = file_matrix(format, 37, 160, 8, Codes::random);
+    const Packed w = pack(format, source, 37, 160);
+    for (const int64_t m : {3, 14, 70}) {
+      Inputs x(m, 160, 3, Codes::random);
+      std::vector<const KernelTable*> tables = vector_tables();
+      tables.push_back(&scalar_kernels());
+      const auto clean = run(scalar_kernels(), w.matrix, x.view, 0, 3, false);
+      x.values[static_cast<size_t>(2 * x.view.values_stride + 100)] = std::nanf("");
+      scalar_kernels().quantize(x.values.data() + 2 * x.view.values_stride, 160,
+                                x.codes.data() + 2 * x.stride, x.groups.data() + 2 * 5);
+      for (const auto* table : tables) {
+        const auto y = run(*table, w.matrix, x.view, 0, 3, false);
+        for (size_t i = 0; i < y.size(); ++i) {
+          if (i % 42 >= 37) continue;
+          REQUIRE((i / 42 == 2 ? std::isnan(y[i]) : same(y[i], clean[i])));
+        }
+      }
+    }
+  }
 }
 
 TEST_CASE("given a batch larger than a block of rows, when multiplied, then all rows are right") {
@@ -191,8 +160,9 @@ TEST_CASE("given scalar products, when compared with doubles, then they are with
         for (int64_t k = 0; k < columns; ++k) {
           double activation = x.view.values[i * x.view.values_stride + k];
           if (format == WeightFormat::q4_1 || format == WeightFormat::q8_0) {
-            activation = static_cast<double>(x.view.groups[i * x.view.groups_stride + k / 32].scale) *
-                         x.view.codes[i * x.view.codes_stride + k];
+            activation =
+                static_cast<double>(x.view.groups[i * x.view.groups_stride + k / 32].scale) *
+                x.view.codes[i * x.view.codes_stride + k];
           }
           const double term = activation * static_cast<double>(row[static_cast<size_t>(k)]);
           sum += term;
@@ -201,66 +171,6 @@ TEST_CASE("given scalar products, when compared with doubles, then they are with
         // Every term is rounded a handful of times and passes at most 256 + 2 sums.
         const double bound = magnitude * 6e-8 * 260;
         CHECK(std::abs(y[static_cast<size_t>(i * (rows + 5) + n)] - sum) <= bound);
-      }
-    }
-  }
-}
-
-TEST_CASE("given a scale that is NaN or infinite, when packed, then it is refused") {
-  for (const uint16_t bad : {0x7C00, 0xFC00, 0x7E00, 0x7C01}) {
-    for (const WeightFormat format : {WeightFormat::f16, WeightFormat::q4_1, WeightFormat::q8_0}) {
-      const auto f = static_cast<size_t>(format);
-      auto source = file_matrix(format, 16, 64, 1, Codes::random);
-      const size_t row_bytes = 64 / static_cast<size_t>(kBlockColumns[f]) * kBlockBytes[f];
-      std::memcpy(source.data() + 7 * row_bytes + kBlockBytes[f], &bad, 2);
-      std::vector<std::byte> panel(packed_panel_bytes(format, 64));
-      CHECK_FALSE(pack_panel(format, source.data(), row_bytes, 16, 64, 0, panel.data()));
-    }
-  }
-  auto source = file_matrix(WeightFormat::q4_1, 1, 32, 1, Codes::random);
-  const uint16_t infinite = 0x7C00;
-  std::memcpy(source.data() + 2, &infinite, 2);  // the minimum
-  std::vector<std::byte> panel(packed_panel_bytes(WeightFormat::q4_1, 32));
-  CHECK_FALSE(pack_panel(WeightFormat::q4_1, source.data(), 20, 1, 32, 0, panel.data()));
-}
-
-TEST_CASE("given packed weights, when their size is counted, then it is the file's within 6%") {
-  for (const WeightFormat format : kFormats) {
-    const auto f = static_cast<size_t>(format);
-    for (const int64_t columns : {576, 1536, 4096}) {
-      const double file = static_cast<double>(columns / kBlockColumns[f]) *
-                          static_cast<double>(kBlockBytes[f]) * 16;
-      CHECK(static_cast<double>(packed_panel_bytes(format, columns)) <= file * 1.06);
-      CHECK(packed_panel_bytes(format, columns) % 64 == 0);
-    }
-  }
-}
-
-TEST_CASE("given packed rows, when unpacked, then they are the blocks' formulas") {
-  const int64_t rows = 18, columns = 96;
-  for (const WeightFormat format : {WeightFormat::q4_1, WeightFormat::q8_0}) {
-    const auto source = file_matrix(format, rows, columns, 2, Codes::random);
-    const Packed w = pack(format, source, rows, columns);
-    const size_t block_bytes = kBlockBytes[static_cast<size_t>(format)];
-    std::vector<float> row(static_cast<size_t>(columns));
-    for (int64_t n = 0; n < rows; ++n) {
-      unpack_row(w.matrix, n, row.data());
-      for (int64_t k = 0; k < columns; ++k) {
-        const std::byte* block =
-            source.data() + static_cast<size_t>(n * (columns / 32) + k / 32) * block_bytes;
-        uint16_t d, m;
-        std::memcpy(&d, block, 2);
-        std::memcpy(&m, block + 2, 2);
-        const auto i = static_cast<size_t>(k % 32);
-        float expected;
-        if (format == WeightFormat::q8_0) {
-          expected = scalar::half_to_float(d) * static_cast<float>(static_cast<int8_t>(block[2 + i]));
-        } else {
-          const auto both = static_cast<uint8_t>(block[4 + i % 16]);
-          const int code = i < 16 ? both & 15 : both >> 4;
-          expected = scalar::half_to_float(d) * static_cast<float>(code) + scalar::half_to_float(m);
-        }
-        CHECK(row[static_cast<size_t>(k)] == expected);
       }
     }
   }
