@@ -29,39 +29,49 @@ namespace {
 struct Choices {
   Choices() {
     [[maybe_unused]] const CpuFeatures cpu = detect_cpu();
-    add({&scalar_kernels(), "scalar", "nothing", true});
+    add({&scalar_kernels(), "scalar", "nothing", true}, "");
 #if defined(__x86_64__)
-    add({&avx2::kTable, "avx2", "AVX2, FMA and F16C", cpu.avx2});
-    add({&avx512::kTable, "avx512", "AVX-512 F, CD, BW, DQ and VL", cpu.avx512});
-    add({&avx512vnni::kTable, "avx512vnni", "AVX-512 with VNNI", cpu.avx512vnni});
+    add({&avx2::kTable, "avx2", "AVX2, FMA and F16C", cpu.avx2},
+        "this CPU or its system lacks AVX2, FMA or F16C");
+    add({&avx512::kTable, "avx512", "AVX-512 F, CD, BW, DQ and VL", cpu.avx512},
+        "this CPU or its system lacks AVX-512 F, CD, BW, DQ or VL");
+    add({&avx512vnni::kTable, "avx512vnni", "AVX-512 with VNNI", cpu.avx512vnni},
+        "this CPU or its system lacks AVX-512 VNNI");
 #elif defined(__aarch64__)
-    add({&neon::kTable, "neon", "AArch64 Advanced SIMD", cpu.neon});
+    add({&neon::kTable, "neon", "AArch64 Advanced SIMD", cpu.neon}, "this CPU lacks Advanced SIMD");
 #endif
   }
-  void add(const KernelChoice& choice) { all[count++] = choice; }
+  void add(const KernelChoice& choice, const char* lacking) {
+    all[count] = choice;
+    lacks[count++] = lacking;
+  }
   KernelChoice all[8];
+  const char* lacks[8];  ///< what to say when the CPU cannot run it
   int count = 0;
 };
+
+const Choices& choices() {
+  static const Choices kChoices;
+  return kChoices;
+}
 
 }  // namespace
 
 const KernelChoice* kernel_choices(int* count) {
-  static const Choices choices;
-  *count = choices.count;
-  return choices.all;
+  *count = choices().count;
+  return choices().all;
 }
 
 const KernelTable* choose_kernels(const char* forced, const char** why) {
-  int count = 0;
-  const KernelChoice* choices = kernel_choices(&count);
+  const Choices& known = choices();
   const bool any = forced == nullptr || *forced == '\0';
-  *why = any ? "the best this CPU has" : "this build does not know it";
-  for (int i = count - 1; i >= 0; --i) {
-    if (any ? choices[i].cpu_has_it : std::strcmp(choices[i].name, forced) == 0) {
-      if (choices[i].cpu_has_it) return choices[i].table;
-      *why = "this CPU lacks it";
-      return nullptr;
-    }
+  *why = any ? "the best this CPU has" : "unknown instruction set";
+  for (int i = known.count - 1; i >= 0; --i) {
+    const KernelChoice& choice = known.all[i];
+    if (any ? !choice.cpu_has_it : std::strcmp(choice.name, forced) != 0) continue;
+    if (choice.cpu_has_it) return choice.table;
+    *why = known.lacks[i];
+    return nullptr;
   }
   return nullptr;
 }

@@ -1,5 +1,7 @@
 #include "tests/kernels/isas.h"
 
+#include <cstdlib>
+
 #include "cpu_kernels/cpu.h"
 
 using namespace kvasir::kernels;  // NOLINT
@@ -16,6 +18,9 @@ TEST_CASE("given no wish, when kernels are chosen, then they are the best this C
   CHECK(best == choices[last].table);
   CHECK(choose_kernels("", &why) == best);
   MESSAGE("this machine runs " << std::string(best->name));
+  // tests/kernels/meson.build emulates old CPUs and says what they must get.
+  if (const char* expected = std::getenv("KVASIR_TEST_EXPECTED_ISA"))
+    CHECK(std::string(best->name) == expected);
 }
 
 TEST_CASE("given a name, when kernels are forced, then exactly those are used or it is refused") {
@@ -30,12 +35,12 @@ TEST_CASE("given a name, when kernels are forced, then exactly those are used or
       CHECK(std::string(table->name) == choices[i].name);
     } else {
       CHECK(table == nullptr);
-      CHECK(std::string(why) == "this CPU lacks it");
+      CHECK(std::string(why).find("lacks") != std::string::npos);
     }
   }
   const char* why = nullptr;
   CHECK(choose_kernels("avx9000", &why) == nullptr);
-  CHECK(std::string(why) == "this build does not know it");
+  CHECK(std::string(why) == "unknown instruction set");
 }
 
 TEST_CASE("given the compiler's view of this CPU, when detected by us, then both agree") {
