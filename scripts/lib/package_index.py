@@ -116,6 +116,19 @@ def as_link(url):
     return Link(filename, plain, sums[0])
 
 
+def is_wheel(filename, name, version):
+    """PEP 427: name-version[-build]-python-abi-platform.whl; platform any: no machine code inside."""
+    fields = filename.removesuffix(".whl").split("-")
+    return (filename.endswith(".whl") and len(fields) in (5, 6) and fields[-1] == "any"
+            and normalized(fields[0]) == normalized(name) and fields[1] == version)
+
+
+def is_source(filename, name, version):
+    """PEP 625: name-version.tar.gz."""
+    stem, dash, found = filename.removesuffix(".tar.gz").rpartition("-")
+    return filename.endswith(".tar.gz") and bool(dash) and normalized(stem) == normalized(name) and found == version
+
+
 def parse_page(body, content_type, base):
     if "json" in content_type:
         return [Link(f["filename"], urllib.parse.urljoin(base, f["url"]), f.get("hashes", {}).get("sha256", ""))
@@ -165,8 +178,12 @@ class PackageIndex:
             return parse_page(folder.read_bytes(), "text/html", folder.resolve().as_uri())
         return [Link(p.name, p.resolve().as_uri(), "") for p in folder.iterdir()] if folder.is_dir() else []
 
-    def find(self, name, version):
-        """The wheel of exactly this version: find-links first, then each index in pip's order."""
+    def find(self, name, version, kind="wheel"):
+        """The file of exactly this version: find-links first, then each index in pip's order.
+
+        kind: "wheel", one that fits every machine, or "source", the source distribution.
+        """
+        matches = is_wheel if kind == "wheel" else is_source
         places = [(self.local_links, place) for place in self.configuration.find_links]
         places += [(self.page, url.rstrip("/") + f"/{normalized(name)}/") for url in self.configuration.index_urls]
         unreachable = []
@@ -177,13 +194,11 @@ class PackageIndex:
                 unreachable.append(reason(error))
                 continue
             for link in links:
-                fields = link.filename.removesuffix(".whl").split("-")
-                if (link.filename.endswith(".whl") and len(fields) in (5, 6) and fields[-1] == "any"
-                        and normalized(fields[0]) == normalized(name) and fields[1] == version):
+                if matches(link.filename, name, version):
                     return link
         if unreachable:
             raise Failure(f"{name}=={version}: the package index cannot be reached ({unreachable[0]}); offline?")
-        raise Failure(f"{name}=={version}: no wheel of this version in pip's indexes and find-links")
+        raise Failure(f"{name}=={version}: no {kind} of this version in pip's indexes and find-links")
 
     def download(self, link, target, progress):
         """Downloads to target.part, going on where an earlier run stopped, and renames when the sum is right."""
