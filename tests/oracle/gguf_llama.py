@@ -3,6 +3,8 @@
 GGUF keeps the query and key rows of the llama architecture in another order: the two halves of each head's
 rows, which Hugging Face rotates as pairs (i, i + head_dim / 2), are interleaved to pairs (2i, 2i + 1).
 """
+import copy
+
 import gguf
 import numpy
 import torch
@@ -159,9 +161,33 @@ def read_gguf(path):
 
 
 def logits_of(model, ids):
-    """float32 [n, n_vocab]: one full forward pass without a cache."""
+    """[n, n_vocab] in the model's type: one full forward pass without a cache."""
     with torch.no_grad():
-        return model(torch.tensor([ids]), use_cache=False).logits[0].float().numpy()
+        return model(torch.tensor([ids]), use_cache=False).logits[0].numpy()
+
+
+class RotaryInDouble(torch.nn.Module):
+    """Angles in float64. Hugging Face multiplies position and frequency in float32 even in a float64 model: past a
+    thousand positions that alone moves the logits of a tiny model by 1.6e-4."""
+
+    def __init__(self, config):
+        super().__init__()
+        rope = config.rope_parameters
+        exponents = torch.arange(0, config.head_dim, 2, dtype=torch.float64) / config.head_dim
+        self.frequencies = rope["rope_theta"] ** -exponents / rope.get("factor", 1.0)
+
+    def forward(self, x, position_ids):
+        """cos and sin, [1, n, head_dim]: the halves of a head rotate as pairs."""
+        angles = position_ids[..., None].double() * self.frequencies
+        both = torch.cat([angles, angles], -1)
+        return both.cos().to(x.dtype), both.sin().to(x.dtype)
+
+
+def in_double(model):
+    """The same weights with all arithmetic in float64; the model given is not changed."""
+    doubled = copy.deepcopy(model).double()
+    doubled.model.rotary_emb = RotaryInDouble(model.config)
+    return doubled
 
 
 # --- the activations as kvasir quantises them ---------------------------------------------------
