@@ -253,7 +253,8 @@ def compare(model, program, n_random):
             wrong += 1
             if wrong <= 10:
                 print(f"{case[0]} (parse {case[2]}): expected {str(case[3])[:200]}, got {str(got)[:200]}")
-    print(f"tokenizer: {len(cases)} comparisons with Hugging Face, {wrong} differ")
+    print(f"figure: tokenizer: {len(cases)} comparisons with Hugging Face, {wrong} differ")
+    print(f"checks: {len(cases) - wrong} passed, {wrong} failed")  # the line scripts/test reads
     return 1 if wrong or not cases else 0
 
 
