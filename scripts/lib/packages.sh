@@ -18,7 +18,7 @@ packages_as_root() {
     prefix=(sudo)
     [ -t 0 ] || prefix=(sudo -n)
   fi
-  packages_say "+ ${prefix[*]} $*"
+  packages_say "+${prefix[*]:+ ${prefix[*]}} $*"
   "${prefix[@]}" "$@" >&2 </dev/null
 }
 
