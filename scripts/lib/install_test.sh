@@ -29,7 +29,7 @@ try "the program is there" test -x "$prefix/bin/kvasir"
 try "kvasir --help" sh -c "'$prefix/bin/kvasir' --help | grep -q generate"
 try "kvasir --version" sh -c "'$prefix/bin/kvasir' --version | grep -q '$(pkg-config --modversion kvasir)'"
 
-headers=$(cd "$prefix/include" && find kvasir -name '*.h' | sort)
+headers=$(cd "$prefix/include" && find kvasir -name '*.h' -o -name '*.hpp' | sort)
 try "public headers are installed" test -n "$headers"
 for header in $headers; do
   echo "#include <$header>" >"$place/one.cpp"

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs the test programs of a meson build folder and counts doctest's test cases.
+"""Runs the tests of a meson build folder and counts their cases: doctest's, and those of Python's unittest.
 
 `meson test` counts programs; here a program that ran no test case has failed, and the closing line is the
 sum of the cases: "checks: N passed, N failed".
@@ -15,6 +15,21 @@ import time
 
 SUMMARY = re.compile(rb"\[doctest\] test cases: +(\d+) \| +(\d+) passed \| +(\d+) failed \| +(\d+) skipped")
 
+UNITTEST_RAN = re.compile(rb"^Ran (\d+) tests? in ", re.MULTILINE)
+UNITTEST_BAD = re.compile(rb"(?:failures|errors|skipped|unexpected successes)=(\d+)")
+
+
+def cases_of(output):
+    """(passed, failed) by the last summary in the output; a skipped case of unittest has not passed."""
+    found = SUMMARY.findall(output)
+    if found:
+        return int(found[-1][1]), int(found[-1][2])
+    ran = UNITTEST_RAN.findall(output)
+    if not ran:
+        return 0, 0
+    bad = sum(int(n) for n in UNITTEST_BAD.findall(output.rstrip().rpartition(b"\n")[2]))
+    return max(int(ran[-1]) - bad, 0), bad
+
 
 def run(test, wrapper):
     """(passed, failed) of one program, its output on stdout."""
@@ -29,8 +44,7 @@ def run(test, wrapper):
     except subprocess.TimeoutExpired as expired:
         output, status = (expired.stdout or b"") + b"\nended: it ran too long\n", -1
     sys.stdout.buffer.write(output)
-    found = SUMMARY.findall(output)
-    passed, failed = (int(found[-1][1]), int(found[-1][2])) if found else (0, 0)
+    passed, failed = cases_of(output)
     if failed == 0 and (status != 0 or passed == 0):
         failed = 1  # crashed, reported by a sanitizer, or without any case
         print(f"{test['name']}: exit status {status} after {passed} cases that passed")
