@@ -12,7 +12,7 @@
 #include "cli/report.h"
 #include "cli/terminal.h"
 #include "core/base/error.h"
-#include "core/engine/limits.h"
+#include "core/engine/machine_limits.h"
 
 namespace kvasir::cli {
 namespace {

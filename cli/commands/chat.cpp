@@ -15,7 +15,7 @@
 #include "cli/terminal.h"
 #include "core/base/error.h"
 #include "core/engine/conversation.h"
-#include "core/engine/limits.h"
+#include "core/engine/machine_limits.h"
 #include "core/files/atomic_file.h"
 
 namespace kvasir::cli {

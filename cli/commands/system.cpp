@@ -11,7 +11,7 @@
 #include "cli/report.h"
 #include "cli/terminal.h"
 #include "core/base/system_memory.h"
-#include "core/engine/limits.h"
+#include "core/engine/machine_limits.h"
 #include "core/threads/threads.h"
 #include "kvasir/version.h"
 

@@ -1,4 +1,4 @@
-#include "core/engine/limits.h"
+#include "core/engine/machine_limits.h"
 
 #include <algorithm>
 #include <atomic>
