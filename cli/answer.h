@@ -1,34 +1,34 @@
 // Showing an answer while it is made.
 #pragma once
 
+#include <chrono>
+
 #include "cli/terminal.h"
 #include "core/engine/generate.h"
 
 namespace kvasir::cli {
 
-/// A progress bar while the prompt is evaluated, then the text as it comes.
+/// A progress bar while a long prompt is evaluated, then the text as it comes.
 class AnswerPrinter {
  public:
-  explicit AnswerPrinter(bool stream) : stream_(stream), bar_("reading the prompt") {}
+  enum class Text { shown, kept };  ///< kept: nothing is printed, the caller does it at the end
+  explicit AnswerPrinter(Text text);
 
-  GenerateCallbacks callbacks() {
-    GenerateCallbacks callbacks;
-    callbacks.on_prefill = [this](int64_t done, int64_t total) {
-      // Short prompts are done before a bar could be read.
-      if (total >= 1024 && done < total) bar_.update(done, total);
-      if (done >= total) bar_.erase();
-    };
-    callbacks.on_text = [this](std::string_view text) {
-      bar_.erase();
-      if (stream_ && !print(text)) InterruptGuard::token().request();  // nobody reads any more
-    };
-    return callbacks;
-  }
-  void finish() { bar_.erase(); }
+  GenerateCallbacks callbacks();
+
+  /// Ends the line of a shown answer.
+  void finish();
+  /// Instead, when there will be no answer.
+  void abandon();
+
+  /// When the prompt was evaluated and sampling began; the epoch when it never did.
+  std::chrono::steady_clock::time_point answer_began() const { return began_; }
 
  private:
-  bool stream_;
-  ProgressBar bar_;
+  Text text_;
+  ProgressBar bar_{"reading the prompt"};
+  std::chrono::steady_clock::time_point began_{};
+  bool line_open_ = false;  ///< text was printed, so that a line is to be ended
 };
 
 }  // namespace kvasir::cli

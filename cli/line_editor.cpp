@@ -2,104 +2,178 @@
 
 #include <errno.h>
 #include <histedit.h>
-#include <poll.h>
 #include <unistd.h>
 
+#include <cwchar>
 #include <cstdio>
 #include <filesystem>
-#include <iostream>
 
 #include "cli/terminal.h"
+#include "core/text/utf8.h"
 
 namespace kvasir::cli {
 namespace {
 
+constexpr std::string_view kQuotes = "\"\"\"";
+constexpr const char* kPasteBegins = "\x1b[200~";  // "bracketed paste", as xterm defines it
+constexpr std::string_view kPasteEnds = "\x1b[201~";
+constexpr const char* kMarkPastes = "\x1b[?2004h";
+constexpr const char* kPlainPastes = "\x1b[?2004l";
+
+/// Bytes of stdin; Ctrl-C ends the waiting.
+class Bytes {
+ public:
+  enum class Got { byte, interrupted, end };
+  Got next(char& byte) {
+    for (;;) {
+      if (at_ < buffer_.size()) {
+        byte = buffer_[at_++];
+        return Got::byte;
+      }
+      if (!InterruptGuard::wait_for_input()) return Got::interrupted;
+      buffer_.resize(capacity_);
+      const ssize_t n = ::read(STDIN_FILENO, buffer_.data(), buffer_.size());
+      buffer_.resize(n > 0 ? static_cast<size_t>(n) : 0);
+      at_ = 0;
+      if (n == 0 || (n < 0 && errno != EINTR && errno != EAGAIN)) return Got::end;
+    }
+  }
+  /// Terminals are read byte by byte: what comes after a line may be for another program.
+  explicit Bytes(size_t capacity) : capacity_(capacity) {}
+
+ private:
+  size_t capacity_;
+  std::string buffer_;
+  size_t at_ = 0;
+};
+
 /// Every line is a message.
 class PipeLines final : public LineEditor {
  public:
-  Input read(const std::string&) override {
-    Input input;
-    if (InterruptGuard::token().requested()) return {Input::Kind::interrupted, {}};
-    if (!std::getline(std::cin, input.text)) return {Input::Kind::end, {}};
-    if (!input.text.empty() && input.text.back() == '\r') input.text.pop_back();
-    input.kind = Input::Kind::text;
-    return input;
+  Input read() override {
+    std::string text;
+    for (char byte;;) {
+      const auto got = bytes_.next(byte);
+      if (got == Bytes::Got::interrupted) return {Input::Kind::interrupted, {}};
+      if (got == Bytes::Got::end && text.empty()) return {Input::Kind::end, {}};
+      if (got == Bytes::Got::end || byte == '\n') break;
+      text += byte;
+    }
+    if (!text.empty() && text.back() == '\r') text.pop_back();
+    return {Input::Kind::text, std::move(text)};
   }
+
+ private:
+  Bytes bytes_{65536};
 };
 
-bool input_waits(int milliseconds) {
-  pollfd fd = {STDIN_FILENO, POLLIN, 0};
-  return poll(&fd, 1, milliseconds) > 0;
+/// Pasted text as it may stand in a message: line breaks as \n, no control characters, whole UTF-8.
+std::string cleaned(std::string_view pasted) {
+  std::string text;
+  for (size_t i = 0; i < pasted.size(); ++i) {
+    char c = pasted[i];
+    if (c == '\r') {
+      if (i + 1 < pasted.size() && pasted[i + 1] == '\n') continue;
+      c = '\n';
+    }
+    const auto byte = static_cast<unsigned char>(c);
+    if ((byte >= 0x20 && byte != 0x7F) || c == '\n' || c == '\t') text += c;
+  }
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  Utf8Assembler assembler;
+  return assembler.push(text) + assembler.finish();
 }
 
 /// libedit on a terminal.
 class EditedLines final : public LineEditor {
  public:
-  explicit EditedLines(std::string history_file) : history_file_(std::move(history_file)) {
-    editor_ = el_init("kvasir", stdin, stdout, stderr);
-    history_ = history_init();
+  /// Null when libedit cannot serve this terminal.
+  static std::unique_ptr<LineEditor> create(const std::string& history_file) {
+    std::unique_ptr<EditedLines> lines(new EditedLines(history_file));
+    if (lines->editor_ == nullptr || lines->history_ == nullptr) return nullptr;
+    lines->set_up();
+    return lines;
+  }
+  ~EditedLines() override {
     HistEvent event;
-    history(history_, &event, H_SETSIZE, 1000);
-    history(history_, &event, H_SETUNIQUE, 1);
-    if (!history_file_.empty()) history(history_, &event, H_LOAD, history_file_.c_str());
-    el_set(editor_, EL_EDITOR, "emacs");
+    if (history_ != nullptr) {
+      if (!history_file_.empty()) ::history(history_, &event, H_SAVE, history_file_.c_str());
+      history_end(history_);
+    }
+    if (editor_ != nullptr) el_end(editor_);
+  }
+
+  Input read() override {
+    InterruptGuard::reset();
+    std::string text;
+    bool quoted = false;
+    for (bool first = true;; first = false) {
+      prompt_ = first ? "> " : "... ";
+      Input line = read_line();
+      if (line.kind == Input::Kind::interrupted) return line;
+      if (line.kind == Input::Kind::end) {
+        if (first) return line;
+        break;
+      }
+      if (!first) text += '\n';
+      if (first && line.text.starts_with(kQuotes)) {
+        quoted = true;
+        line.text.erase(0, kQuotes.size());
+      }
+      const bool closes = quoted && line.text.ends_with(kQuotes);
+      if (closes) line.text.resize(line.text.size() - kQuotes.size());
+      const bool goes_on = !quoted && line.text.ends_with('\\');
+      if (goes_on) line.text.pop_back();
+      text += line.text;
+      if (quoted ? closes : !goes_on) break;
+    }
+    HistEvent event;
+    if (!text.empty()) ::history(history_, &event, H_ENTER, text.c_str());
+    return {Input::Kind::text, std::move(text)};
+  }
+
+ private:
+  explicit EditedLines(std::string history_file)
+      : history_file_(std::move(history_file)),
+        screen_(stdout_is_terminal() ? stdout : stderr),  // results may go to a file
+        editor_(el_init("kvasir", stdin, screen_, stderr)),
+        history_(history_init()) {}
+
+  void set_up() {
+    HistEvent event;
+    ::history(history_, &event, H_SETSIZE, 1000);
+    ::history(history_, &event, H_SETUNIQUE, 1);
+    if (!history_file_.empty()) ::history(history_, &event, H_LOAD, history_file_.c_str());
     el_set(editor_, EL_CLIENTDATA, this);
+    el_set(editor_, EL_EDITOR, "emacs");
     el_set(editor_, EL_PROMPT, &EditedLines::prompt_of);
     el_set(editor_, EL_HIST, &::history, history_);
     el_set(editor_, EL_GETCFN, &EditedLines::read_character);
     el_set(editor_, EL_BIND, "^R", "em-inc-search-prev", nullptr);
-  }
-  ~EditedLines() override {
-    HistEvent event;
-    if (!history_file_.empty()) history(history_, &event, H_SAVE, history_file_.c_str());
-    history_end(history_);
-    el_end(editor_);
+    el_set(editor_, EL_ADDFN, "kvasir-paste", "insert pasted text", &EditedLines::paste);
+    el_set(editor_, EL_BIND, kPasteBegins, "kvasir-paste", nullptr);
   }
 
-  Input read(const std::string& prompt) override {
-    InterruptGuard::token().reset();
-    std::string text;
-    bool quoted = false;
-    for (prompt_ = prompt;; prompt_ = "... ") {
-      auto line = read_line();
-      if (line.kind == Input::Kind::interrupted) return line;
-      if (line.kind == Input::Kind::end) {
-        if (text.empty() && !quoted) return line;
-        break;
-      }
-      if (line.text == "\"\"\"") {
-        quoted = !quoted;
-        if (!quoted) break;
-        continue;
-      }
-      const bool goes_on = !quoted && !line.text.empty() && line.text.back() == '\\';
-      if (goes_on) line.text.pop_back();
-      if (!text.empty()) text += '\n';
-      text += line.text;
-      // More input at once was pasted, not typed: it belongs to the same message.
-      if (quoted || goes_on || input_waits(15)) continue;
-      break;
-    }
-    if (!text.empty()) {
-      HistEvent event;
-      history(history_, &event, H_ENTER, text.c_str());
-    }
-    return {Input::Kind::text, text};
+  void tell_terminal(const char* sequence) {
+    std::fputs(sequence, screen_);
+    std::fflush(screen_);
   }
 
- private:
   Input read_line() {
     interrupted_ = false;
+    el_resize(editor_);
+    tell_terminal(kMarkPastes);
     int length = 0;
     const char* line = el_gets(editor_, &length);
-    if (interrupted_) {
-      std::fputs("^C\n", stdout);
-      return {Input::Kind::interrupted, {}};
+    tell_terminal(kPlainPastes);
+    if (interrupted_) return {Input::Kind::interrupted, {}};
+    if (line == nullptr || length <= 0) {
+      tell_terminal("\n");
+      return {Input::Kind::end, {}};
     }
-    if (line == nullptr || length <= 0) return {Input::Kind::end, {}};
     std::string text(line, static_cast<size_t>(length));
     if (text.back() == '\n') text.pop_back();
-    return {Input::Kind::text, text};
+    return {Input::Kind::text, std::move(text)};
   }
 
   static EditedLines* self(EditLine* editor) {
@@ -109,49 +183,51 @@ class EditedLines final : public LineEditor {
   }
   static char* prompt_of(EditLine* editor) { return self(editor)->prompt_.data(); }
 
-  /// One character of UTF-8. Ctrl-C ends the line; the reader drops it.
+  /// One character; what is not UTF-8 becomes U+FFFD. Ctrl-C ends the line, `read_line` drops it.
   static int read_character(EditLine* editor, wchar_t* character) {
     EditedLines* me = self(editor);
-    uint32_t value = 0;
-    int more = 0;
-    for (;;) {
-      if (InterruptGuard::token().requested()) {
-        InterruptGuard::token().reset();
+    Utf8Assembler assembler;
+    for (char byte;;) {
+      const auto got = me->interrupted_ ? Bytes::Got::interrupted : me->bytes_.next(byte);
+      if (got == Bytes::Got::end) return 0;
+      if (got == Bytes::Got::interrupted) {
         me->interrupted_ = true;
         *character = L'\n';
         return 1;
       }
-      unsigned char byte;
-      const ssize_t n = ::read(STDIN_FILENO, &byte, 1);
-      if (n < 0 && errno == EINTR) continue;
-      if (n <= 0) return static_cast<int>(n);
-      if (more == 0) {
-        if (byte < 0x80) {
-          value = byte;
-        } else if (byte >= 0xF0) {
-          value = byte & 7U;
-          more = 3;
-        } else if (byte >= 0xE0) {
-          value = byte & 15U;
-          more = 2;
-        } else {
-          value = byte & 31U;
-          more = 1;
-        }
-      } else {
-        value = (value << 6) | (byte & 63U);
-        --more;
-      }
-      if (more == 0) break;
+      const std::string whole = assembler.push({&byte, 1});
+      if (whole.empty()) continue;
+      // A byte that interrupted an unfinished character may come with its replacement; one of the
+      // two is enough on a keyboard.
+      wchar_t wide = 0;
+      std::mbstate_t state{};
+      const size_t used = std::mbrtowc(&wide, whole.data(), whole.size(), &state);
+      *character = used <= whole.size() ? wide : static_cast<wchar_t>(0xFFFD);
+      return 1;
     }
-    *character = static_cast<wchar_t>(value);
-    return 1;
+  }
+
+  static unsigned char paste(EditLine* editor, int) {
+    EditedLines* me = self(editor);
+    std::string pasted;
+    for (char byte; !pasted.ends_with(kPasteEnds);) {
+      const auto got = me->bytes_.next(byte);
+      if (got == Bytes::Got::interrupted) me->interrupted_ = true;
+      if (got != Bytes::Got::byte) return CC_REFRESH;
+      pasted += byte;
+    }
+    pasted.resize(pasted.size() - kPasteEnds.size());
+    const std::string text = cleaned(pasted);
+    if (!text.empty() && el_insertstr(editor, text.c_str()) != 0) return CC_ERROR;
+    return CC_REFRESH;
   }
 
   std::string history_file_;
+  std::FILE* screen_;
+  EditLine* editor_;
+  History* history_;
+  Bytes bytes_{1};
   std::string prompt_;
-  EditLine* editor_ = nullptr;
-  History* history_ = nullptr;
   bool interrupted_ = false;
 };
 
@@ -163,7 +239,8 @@ std::unique_ptr<LineEditor> LineEditor::create(const std::string& history_file) 
     std::error_code ignored;
     std::filesystem::create_directories(std::filesystem::path(history_file).parent_path(), ignored);
   }
-  return std::make_unique<EditedLines>(history_file);
+  if (auto lines = EditedLines::create(history_file)) return lines;
+  return std::make_unique<PipeLines>();
 }
 
 }  // namespace kvasir::cli

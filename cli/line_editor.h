@@ -1,8 +1,7 @@
-// Lines from a person: editing and history on a terminal, plain lines from a pipe.
+// Messages from a person: editing and history on a terminal, plain lines from a pipe.
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <string>
 
 namespace kvasir::cli {
@@ -15,13 +14,13 @@ struct Input {
 
 class LineEditor {
  public:
-  /// `history_file` may be empty: no history is kept.
+  /// `history_file` may be empty: no history is kept. Needs an InterruptGuard while it lives.
   static std::unique_ptr<LineEditor> create(const std::string& history_file);
   virtual ~LineEditor() = default;
 
-  /// One message. On a terminal: a line; lines pasted together; lines ending in a backslash; or
-  /// everything between two lines of three quotes. From a pipe: a line.
-  virtual Input read(const std::string& prompt) = 0;
+  /// One message. On a terminal: a line; what was pasted at once (the terminal marks it); lines
+  /// that end in a backslash; or everything between two """. From a pipe: a line.
+  virtual Input read() = 0;
 };
 
 }  // namespace kvasir::cli

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <chrono>
-
 #include "cli/terminal.h"
 
 namespace kvasir::cli {
@@ -33,6 +31,7 @@ Result<Ready> load_for(const std::string& model, EngineOptions options) {
   Ready ready;
   ready.loaded = std::move(*loaded);
   ready.engine = std::move(*engine);
+  ready.start = start;
   ready.load_s =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return ready;

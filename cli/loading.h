@@ -1,6 +1,7 @@
 // Loading a model for a command: progress on a terminal, Ctrl-C, warnings.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <string>
 
@@ -14,6 +15,7 @@ namespace kvasir::cli {
 struct Ready {
   std::unique_ptr<LoadedModel> loaded;
   std::shared_ptr<Engine> engine;
+  std::chrono::steady_clock::time_point start;  ///< when loading began
   double load_s = 0;
 };
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/report.h"
+#include "cli/json.h"
 #include "core/text/chat_template.h"
 #include "kvasir/result.h"
 

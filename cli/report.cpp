@@ -4,10 +4,6 @@
 
 namespace kvasir::cli {
 
-std::string to_text(const Json& json, int indent) {
-  return json.dump(indent, ' ', false, Json::error_handler_t::replace);
-}
-
 double tokens_per_s(const EvaluationStatistics& statistics) {
   const double seconds = std::chrono::duration<double>(statistics.forward.time).count();
   return seconds > 0 ? static_cast<double>(statistics.tokens_evaluated) / seconds : 0;
@@ -18,11 +14,15 @@ double gb_per_s(const ForwardStatistics& statistics) {
   return seconds > 0 ? static_cast<double>(statistics.bytes()) / seconds / 1e9 : 0;
 }
 
+const char* math_name(const Engine& engine) {
+  return engine.options().math == MathMode::fast ? "fast" : "reproducible";
+}
+
 Json describe_engine(const Engine& engine) {
   return {{"isa", engine.model().kernels_name()},
           {"threads", engine.threads()},
           {"thread_backend", Threads::backend()},
-          {"math", engine.options().math == MathMode::fast ? "fast" : "reproducible"},
+          {"math", math_name(engine)},
           {"kv_type", kv::kv_type_name(*engine.options().kv_type)},
           {"ctx", engine.options().context_tokens},
           {"prefill_chunk", engine.options().prefill_chunk}};

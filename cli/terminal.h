@@ -15,10 +15,11 @@ inline constexpr int kExitError = 1;
 inline constexpr int kExitUsage = 2;
 inline constexpr int kExitInterrupted = 130;  ///< as shells report SIGINT
 
-/// "kvasir: error: ..." on stderr; returns kExitError. Control characters are shown escaped.
+/// "kvasir: error: ..." on stderr, one line. Returns the exit code: kExitInterrupted when the error
+/// is a cancellation, else kExitError.
 int fail(const Error& error);
 void warn(std::string_view text);
-/// A line on stderr.
+/// Lines on stderr.
 void note(std::string_view text);
 
 /// Writes to stdout and flushes. False once stdout is broken or full.
@@ -26,13 +27,18 @@ bool print(std::string_view text);
 /// kExitOk, or an error when something written to stdout was lost.
 int finish_output();
 
-/// Text from a file or a person with control characters made visible: \x1b and the like.
-std::string printable(std::string_view text);
+/// Whether a line break or tab may pass.
+enum class Layout { keep, escape };
 
-bool stderr_is_terminal();
+/// Text from a file or a model that is safe on a terminal: control characters (C0, DEL, C1), marks
+/// that turn the direction of text, and bytes that are not UTF-8 become \x1b or \u202e.
+std::string printable(std::string_view text, Layout layout = Layout::escape);
+
 bool stdin_is_terminal();
+bool stdout_is_terminal();
+bool stderr_is_terminal();
 
-/// While it lives, Ctrl-C sets the token instead of ending the program.
+/// While it lives, Ctrl-C sets the token instead of ending the program. One at a time.
 class InterruptGuard {
  public:
   InterruptGuard();
@@ -40,6 +46,12 @@ class InterruptGuard {
   InterruptGuard(const InterruptGuard&) = delete;
   InterruptGuard& operator=(const InterruptGuard&) = delete;
   static CancelToken& token();
+
+  /// Waits until stdin can be read (true) or the token is set (false), whichever thread the signal
+  /// was delivered to.
+  static bool wait_for_input();
+  /// Forgets a Ctrl-C.
+  static void reset();
 };
 
 /// A bar on stderr, on a terminal only; drawn at most 20 times a second, erased at the end.

@@ -21,7 +21,7 @@ struct Options {
   std::string model;
   int64_t prompt_tokens = 512;
   int64_t generate_tokens = 64;
-  int repetitions = 5;
+  int32_t repetitions = 5;
   ComputeOptions compute;
   bool json = false;
 };
@@ -150,16 +150,13 @@ int run(const Options& options) {
   auto session = Session::create(ready->engine);
   if (!session) return fail(session.error());
   auto results = measure(**session, options);
-  if (!results) {
-    return results.error().code == ErrorCode::cancelled ? (fail(results.error()), kExitInterrupted)
-                                                        : fail(results.error());
-  }
+  if (!results) return fail(results.error());
   auto threads = Threads::create(ready->engine->threads());
   auto bandwidth = measure_memory_bandwidth(*threads);
   if (!bandwidth) return fail(bandwidth.error());
-  const char* why = "";
-  const auto* kernels = kernels::choose_kernels(ready->engine->model().kernels_name().data(), &why);
-  Limits limits = {*bandwidth, measure_multiply_add_peak(*kernels, *threads)};
+  auto kernels = choose_kernels();
+  if (!kernels) return fail(kernels.error());
+  Limits limits = {*bandwidth, measure_multiply_add_peak(*kernels->table, *threads)};
   // A limit below what was reached was not the limit (the machine was busy while measuring it).
   for (const auto& m : *results) {
     limits.read_bytes_per_s = std::max(limits.read_bytes_per_s, m.bytes_per_s());
@@ -185,22 +182,22 @@ int run(const Options& options) {
 
 }  // namespace
 
-void add_bench(CLI::App& app, int& exit_code) {
+void add_bench(CLI::App& app, Run& run_later) {
   auto* command = app.add_subcommand("bench", "prefill and decode speed against this machine's limits");
   auto options = std::make_shared<Options>();
-  declare_model(*command, options->model);
-  command->add_option("--prompt-tokens", options->prompt_tokens, "tokens of the prefill; 0: none")
-      ->check(CLI::Range(int64_t{0}, int64_t{1} << 24))->capture_default_str()->type_name("N");
-  command->add_option("--generate-tokens", options->generate_tokens, "tokens of the decode; 0: none")
-      ->check(CLI::Range(int64_t{0}, int64_t{1} << 24))->capture_default_str()->type_name("N");
-  command->add_option("--repetitions", options->repetitions, "runs of each; the median counts")
-      ->check(CLI::Range(1, 1000))->capture_default_str()->type_name("N");
+  declare_model(*command, options->model)->required();
+  add_number<int64_t>(*command, options->prompt_tokens,
+                      {"--prompt-tokens", 0, int64_t{1} << 24, "tokens of the prefill; 0: none"});
+  add_number<int64_t>(*command, options->generate_tokens,
+                      {"--generate-tokens", 0, int64_t{1} << 24, "tokens of the decode; 0: none"});
+  add_number<int32_t>(*command, options->repetitions,
+                      {"--repetitions", 1, 1000, "runs of each; the median counts"});
   options->compute.declare(*command);
   declare_json(*command, options->json);
-  command->callback([options, &exit_code] {
+  command->callback([options, &run_later] {
     if (options->prompt_tokens == 0 && options->generate_tokens == 0)
       throw CLI::ValidationError("--prompt-tokens and --generate-tokens", "both are 0: nothing to measure");
-    exit_code = run(*options);
+    run_later = [options] { return run(*options); };
   });
 }
 

@@ -3,238 +3,190 @@
 
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <random>
 
-#include "cli/answer.h"
+#include "cli/chat.h"
 #include "cli/commands.h"
 #include "cli/line_editor.h"
 #include "cli/loading.h"
-#include "cli/messages.h"
 #include "cli/options.h"
-#include "cli/report.h"
 #include "cli/terminal.h"
 #include "core/base/error.h"
-#include "core/engine/conversation.h"
-#include "core/engine/machine_limits.h"
-#include "core/files/atomic_file.h"
 
 namespace kvasir::cli {
 namespace {
 
 constexpr const char* kDefaultModel = "smollm2-135m-instruct";
-constexpr int kSavedVersion = 1;
-constexpr const char* kHelp =
-    "/help            this list\n"
-    "/clear           forget the conversation (the system message stays)\n"
-    "/undo            take back the last question and its answer\n"
-    "/regen           answer the last question again, with another seed\n"
-    "/system [TEXT]   set the system message (no text: remove it); clears the conversation\n"
-    "/save FILE       write the conversation to a file\n"
-    "/load FILE       go on from a saved conversation\n"
-    "/stats [on|off]  show or hide the figures after each answer\n"
-    "/quit            leave (also Ctrl-D)\n"
-    "Ctrl-C stops an answer. Several lines: paste them, end lines with \\, or put \"\"\" around them.";
 
 struct Options {
   std::string model = kDefaultModel;
   std::optional<std::string> once;
   std::string system;
   SamplingOptions sampling;
+  LengthOptions length;
   ComputeOptions compute;
-  int64_t max_tokens = 0;
-  std::vector<std::string> stops;
   bool no_stats = false;
-  bool seed_given = false;
 };
 
+/// $XDG_STATE_HOME/kvasir/history, else ~/.local/state/kvasir/history, else none.
 std::string history_file() {
   const char* state = std::getenv("XDG_STATE_HOME");
-  if (state != nullptr && *state != '\0') return std::string(state) + "/kvasir/history";
+  if (state != nullptr && *state == '/') return std::string(state) + "/kvasir/history";
   const char* home = std::getenv("HOME");
-  return home == nullptr ? "" : std::string(home) + "/.local/state/kvasir/history";
+  return home == nullptr || *home == '\0' ? "" : std::string(home) + "/.local/state/kvasir/history";
 }
 
-class Chat {
- public:
-  Chat(Ready ready, std::unique_ptr<Session> session, const Options& options)
-      : ready_(std::move(ready)),
-        session_(std::move(session)),
-        conversation_(*session_, *ready_.loaded->tokenizer, *ready_.loaded->chat_template),
-        show_statistics_(!options.no_stats) {
-    generate_.sampling = options.sampling.parameters;
-    generate_.max_tokens = options.max_tokens;
-    generate_.stop_strings = options.stops;
-    const auto ends = ready_.loaded->tokenizer->end_tokens();
-    generate_.end_tokens.assign(ends.begin(), ends.end());
-  }
+std::string trimmed(std::string_view text) {
+  constexpr std::string_view kSpace = " \t\n";
+  const auto first = text.find_first_not_of(kSpace);
+  if (first == std::string_view::npos) return "";
+  return std::string(text.substr(first, text.find_last_not_of(kSpace) - first + 1));
+}
 
-  Conversation& conversation() { return conversation_; }
+/// "~/x" -> "$HOME/x", as a shell would have done.
+std::string expanded(const std::string& path) {
+  const char* home = std::getenv("HOME");
+  return path.starts_with("~/") && home != nullptr ? home + path.substr(1) : path;
+}
 
-  /// Answers `text`; false when that failed (said so already).
-  bool answer(const std::string& text) {
-    return show([&](const GenerateCallbacks& callbacks) {
-      return conversation_.send(text, generate_, callbacks, &InterruptGuard::token());
-    });
-  }
+enum class Next { go_on, failed, leave };
 
-  /// Reads and answers until the end. Returns the exit code.
-  int loop() {
-    auto editor = LineEditor::create(history_file());
-    bool interrupted_before = false;
-    for (;;) {
-      const Input input = editor->read("> ");
-      if (input.kind == Input::Kind::end) break;
-      if (input.kind == Input::Kind::interrupted) {
-        if (interrupted_before || !stdin_is_terminal()) break;
-        interrupted_before = true;
-        note("Ctrl-C again or Ctrl-D to leave");
-        continue;
-      }
-      interrupted_before = false;
-      const std::string text = trimmed(input.text);
-      if (text.empty()) continue;
-      if (text[0] == '/') {
-        if (!command(text)) break;
-      } else {
-        failed_ = !answer(input.text) || failed_;
-      }
-    }
-    const int written = finish_output();
-    // A script that pipes lines in wants to know; a person has seen it.
-    return written != kExitOk ? written : (failed_ && !stdin_is_terminal() ? kExitError : kExitOk);
-  }
+Next next_after(Chat::Outcome outcome) {
+  if (outcome == Chat::Outcome::failed) return Next::failed;
+  // Ctrl-C stops the answer; a script, which cannot go on with the next line knowingly, ends.
+  return outcome == Chat::Outcome::cancelled && !stdin_is_terminal() ? Next::leave : Next::go_on;
+}
 
- private:
-  static std::string trimmed(const std::string& text) {
-    const auto first = text.find_first_not_of(" \t\n");
-    if (first == std::string::npos) return "";
-    return text.substr(first, text.find_last_not_of(" \t\n") - first + 1);
-  }
+Next report(const Status& status, const std::string& success) {
+  if (!status) return fail(status.error()), Next::failed;
+  note(success);
+  return Next::go_on;
+}
 
-  template <class Make>
-  bool show(const Make& make) {
-    InterruptGuard::token().reset();
-    AnswerPrinter printer(true);
-    const auto callbacks = printer.callbacks();
-    auto generation = make(callbacks);
-    printer.finish();
-    if (!generation) {
-      fail(generation.error());
-      if (generation.error().code == ErrorCode::limit_exceeded) offer_room();
-      return false;
-    }
-    print("\n");
-    if (generation->finish_reason == FinishReason::cancelled) note("[stopped]");
-    if (generation->finish_reason == FinishReason::context_full) {
-      note(fmt::format("[the context of {} tokens is full]", session_->context_tokens()));
-      offer_room();
-    }
-    if (show_statistics_) print_statistics(*generation);
-    return true;
-  }
-
-  void offer_room() { note("/clear or /undo makes room; --ctx N at the start gives more"); }
-
-  void print_statistics(const Generation& g) {
-    if (bandwidth_ == 0) {
-      auto threads = Threads::create(ready_.engine->threads());
-      bandwidth_ = measure_read_bandwidth(ready_.engine->model().weight_memory(), *threads, 3);
-    }
-    const double gb = gb_per_s(g.decode.forward);
-    bandwidth_ = std::max(bandwidth_, gb * 1e9);
-    note(fmt::format(
-        "[{} tokens | prompt {} evaluated, {} cached, {:.0f} tokens/s | decode {:.0f} tokens/s, "
-        "{:.1f} GB/s = {:.0f}% of {:.1f} | logits {} | {} math, {}, {} threads]",
-        g.tokens.size(), g.prefill.tokens_evaluated, g.prefill.tokens_cached, tokens_per_s(g.prefill),
-        tokens_per_s(g.decode), gb, 100 * gb * 1e9 / bandwidth_, bandwidth_ / 1e9,
-        hash_text(session_->logits_hash()),
-        ready_.engine->options().math == MathMode::fast ? "fast" : "reproducible",
-        ready_.engine->model().kernels_name(), ready_.engine->threads()));
-  }
-
-  /// False: leave.
-  bool command(const std::string& line) {
-    const auto space = line.find(' ');
-    const std::string name = line.substr(0, space);
-    const std::string argument = space == std::string::npos ? "" : trimmed(line.substr(space));
-    if (name == "/quit" || name == "/exit") return false;
-    if (name == "/help") {
-      note(kHelp);
-    } else if (name == "/clear") {
-      conversation_.clear();
-      note("[cleared]");
-    } else if (name == "/undo") {
-      note(conversation_.undo() ? "[took back the last question]" : "[nothing to take back]");
-    } else if (name == "/regen") {
-      generate_.sampling.seed++;
-      show([&](const GenerateCallbacks& callbacks) {
-        return conversation_.regenerate(generate_, callbacks, &InterruptGuard::token());
-      });
-    } else if (name == "/system") {
-      conversation_.clear();
-      conversation_.set_system(argument);
-      note(argument.empty() ? "[no system message]" : "[system message set, conversation cleared]");
-    } else if (name == "/stats") {
-      show_statistics_ = argument.empty() ? !show_statistics_ : argument == "on";
-      note(show_statistics_ ? "[figures on]" : "[figures off]");
-    } else if (name == "/save" || name == "/load") {
-      if (argument.empty()) {
-        note(name + " needs the name of a file");
-      } else {
-        const Status status = name == "/save" ? save(argument) : load(argument);
-        if (!status) fail(status.error());
-        else note(fmt::format("[{} {} messages]", name == "/save" ? "saved" : "loaded",
-                              conversation_.messages().size()));
-      }
-    } else {
-      note(fmt::format("unknown command {}; /help lists them", printable(name)));
-    }
-    return true;
-  }
-
-  Status save(const std::string& path) {
-    const auto& s = generate_.sampling;
-    const Json json = {{"kvasir_chat", kSavedVersion},
-                       {"model", ready_.loaded->name},
-                       {"sampling", {{"temperature", s.temperature}, {"top_k", s.top_k}, {"top_p", s.top_p},
-                                     {"min_p", s.min_p}, {"seed", s.seed}}},
-                       {"messages", messages_to_json(conversation_.messages())}};
-    auto file = AtomicFile::create(path);
-    if (!file) return std::move(file).error();
-    if (auto status = file->write(to_text(json, 2) + "\n"); !status) return status;
-    return file->commit();
-  }
-
-  Status load(const std::string& path) {
-    auto text = read_text(path);
-    if (!text) return std::move(text).error();
-    const Json json = Json::parse(*text, nullptr, false);
-    if (!json.is_object() || !json.contains("kvasir_chat"))
-      return make_error(ErrorCode::corrupt_file, "'{}' is not a saved conversation", path);
-    if (json["kvasir_chat"] != kSavedVersion) {
-      return make_error(ErrorCode::unsupported, "'{}' has format version {}; this program reads {}", path,
-                        to_text(json["kvasir_chat"]), kSavedVersion);
-    }
-    if (!json.contains("messages"))
-      return make_error(ErrorCode::corrupt_file, "'{}' has no 'messages'", path);
-    auto messages = messages_from_json(json["messages"], "'" + path + "'");
-    if (!messages) return std::move(messages).error();
-    if (json.value("model", "") != ready_.loaded->name)
-      warn(fmt::format("'{}' was saved with another model", path));
-    conversation_.set_messages(std::move(*messages));
-    return {};
-  }
-
-  Ready ready_;
-  std::unique_ptr<Session> session_;
-  Conversation conversation_;
-  GenerateOptions generate_;
-  bool show_statistics_;
-  bool failed_ = false;
-  double bandwidth_ = 0;
+struct Command {
+  const char* name;
+  const char* argument;  ///< as help shows it; in brackets when it may be left out
+  const char* help;
+  Next (*run)(Chat& chat, const std::string& argument);
 };
 
+Next show_help(Chat&, const std::string&);
+
+Next set_stats(Chat& chat, const std::string& argument) {
+  if (!argument.empty() && argument != "on" && argument != "off")
+    return note("[/stats takes on or off]"), Next::failed;
+  chat.set_figures(argument.empty() ? !chat.figures() : argument == "on");
+  return note(chat.figures() ? "[figures on]" : "[figures off]"), Next::go_on;
+}
+
+Next save(Chat& chat, const std::string& file) {
+  const auto status = chat.save(expanded(file));
+  return report(status, fmt::format("[saved {} messages]", chat.conversation().messages().size()));
+}
+
+Next load(Chat& chat, const std::string& file) {
+  const auto status = chat.load(expanded(file));
+  return report(status, fmt::format("[loaded {} messages]", chat.conversation().messages().size()));
+}
+
+constexpr Command kCommands[] = {
+    {"/help", "", "this list", show_help},
+    {"/clear", "", "forget the conversation; the system message stays",
+     [](Chat& chat, const std::string&) {
+       chat.conversation().clear();
+       return note("[cleared]"), Next::go_on;
+     }},
+    {"/undo", "", "take back the last question and its answer",
+     [](Chat& chat, const std::string&) {
+       const bool undone = chat.conversation().undo();
+       return note(undone ? "[took back the last question]" : "[there is nothing to take back]"),
+              Next::go_on;
+     }},
+    {"/regen", "", "answer the last question again, with the next seed",
+     [](Chat& chat, const std::string&) { return next_after(chat.regenerate()); }},
+    {"/system", "[TEXT]", "set the system message from the next answer on; no TEXT: remove it",
+     [](Chat& chat, const std::string& text) {
+       chat.conversation().set_system(text);
+       return note(text.empty() ? "[no system message]" : "[system message set]"), Next::go_on;
+     }},
+    {"/save", "FILE", "write the conversation to a file", save},
+    {"/load", "FILE", "go on with a saved conversation", load},
+    {"/stats", "[on|off]", "show or hide the figures after each answer", set_stats},
+    {"/quit", "", "leave (also Ctrl-D)", [](Chat&, const std::string&) { return Next::leave; }},
+};
+
+Next show_help(Chat&, const std::string&) {
+  std::string text;
+  for (const auto& command : kCommands)
+    text += fmt::format("{:<8} {:<9} {}\n", command.name, command.argument, command.help);
+  note(text +
+       "Ctrl-C stops an answer. Several lines: paste them, end lines with \\, or put \"\"\" around "
+       "them.\nA space before / makes it part of a message.");
+  return Next::go_on;
+}
+
+Next run_command(Chat& chat, const std::string& line) {
+  const auto space = line.find(' ');
+  const std::string name = line.substr(0, space);
+  const std::string argument = space == std::string::npos ? "" : trimmed(line.substr(space));
+  for (const auto& command : kCommands) {
+    if (name != command.name) continue;
+    const std::string_view takes = command.argument;
+    if (takes.empty() && !argument.empty())
+      return note(fmt::format("[{} takes no argument]", name)), Next::failed;
+    if (!takes.empty() && takes[0] != '[' && argument.empty())
+      return note(fmt::format("[{} needs {}]", name, takes)), Next::failed;
+    return command.run(chat, argument);
+  }
+  return note(fmt::format("[unknown command {}; /help lists them]", printable(name))), Next::failed;
+}
+
+/// A command, or a message to answer.
+Next respond(Chat& chat, const std::string& text) {
+  if (trimmed(text).empty()) return Next::go_on;
+  const bool is_command = text[0] == '/' && text.find('\n') == std::string::npos;
+  return is_command ? run_command(chat, trimmed(text)) : next_after(chat.answer(text));
+}
+
+int exit_code_of(bool failed) {
+  if (const int written = finish_output(); written != kExitOk) return written;
+  if (InterruptGuard::token().requested()) return kExitInterrupted;
+  return failed ? kExitError : kExitOk;
+}
+
+/// Until the end of the input. Returns the exit code.
+int loop(Chat& chat) {
+  auto editor = LineEditor::create(history_file());
+  bool failed = false;
+  bool interrupted_before = false;
+  for (;;) {
+    const Input input = editor->read();
+    if (input.kind == Input::Kind::end) break;
+    if (input.kind == Input::Kind::interrupted) {
+      if (!stdin_is_terminal()) break;
+      InterruptGuard::reset();
+      if (interrupted_before) break;
+      interrupted_before = true;
+      note("[Ctrl-C again or Ctrl-D leaves]");
+      continue;
+    }
+    interrupted_before = false;
+    const Next next = respond(chat, input.text);
+    failed = failed || next == Next::failed;
+    if (next == Next::leave) break;
+  }
+  if (stdin_is_terminal()) InterruptGuard::reset();  // the person has seen what happened
+  return exit_code_of(failed && !stdin_is_terminal());
+}
+
 int run(Options options) {
+  std::string system;
+  if (!options.system.empty()) {
+    auto text = text_or_file(options.system);
+    if (!text) return fail(text.error());
+    system = std::move(*text);
+  }
   auto ready = load_for(options.model, options.compute.engine());
   if (!ready) return fail(ready.error());
   if (ready->loaded->chat_template == nullptr) {
@@ -243,52 +195,36 @@ int run(Options options) {
   }
   auto session = Session::create(ready->engine);
   if (!session) return fail(session.error());
-  if (!options.seed_given) options.sampling.parameters.seed = std::random_device{}();
-  const auto name = ready->loaded->name;
+  if (!options.sampling.seed_given) options.sampling.parameters.seed = std::random_device{}();
+  auto how = generate_options(options.sampling, options.length, *ready->loaded->tokenizer);
   const double load_s = ready->load_s;
-  Chat chat(std::move(*ready), std::move(*session), options);
-  if (!options.system.empty()) {
-    auto system = text_or_file(options.system);
-    if (!system) return fail(system.error());
-    chat.conversation().set_system(std::move(*system));
-  }
+  Chat chat(std::move(*ready), std::move(*session), std::move(how), !options.no_stats);
+  chat.conversation().set_system(std::move(system));
   const InterruptGuard guard;
-  if (options.once) {
-    const bool answered = chat.answer(*options.once);
-    const int written = finish_output();
-    if (!answered || written != kExitOk) return kExitError;
-    return InterruptGuard::token().requested() ? kExitInterrupted : kExitOk;
-  }
+  if (options.once) return exit_code_of(chat.answer(*options.once) == Chat::Outcome::failed);
   if (stdin_is_terminal()) {
-    note(fmt::format("{} (loaded in {:.2f} s, seed {}). /help lists the commands.", printable(name),
-                     load_s, options.sampling.parameters.seed));
+    note(fmt::format("{}, loaded in {:.2f} s, seed {}. /help lists the commands.",
+                     printable(chat.model().name), load_s, options.sampling.parameters.seed));
   }
-  return chat.loop();
+  return loop(chat);
 }
 
 }  // namespace
 
-void add_chat(CLI::App& app, int& exit_code) {
+void add_chat(CLI::App& app, Run& run_later) {
   auto* command = app.add_subcommand("chat", "talk with a model");
   auto options = std::make_shared<Options>();
   options->sampling.parameters.temperature = 0.7F;
   options->sampling.parameters.top_p = 0.95F;
   options->sampling.parameters.min_p = 0.05F;
-  declare_model(*command, options->model, false);
-  command->add_option("-p,--prompt", options->once, "answer this once and exit")->type_name("TEXT");
-  command->add_option("--system", options->system, "system message, or @FILE")->type_name("TEXT");
-  command->add_option("--max-tokens", options->max_tokens, "most tokens of one answer; 0: until the context is full")
-      ->check(CLI::Range(int64_t{0}, int64_t{1} << 40))->capture_default_str()->type_name("N");
-  command->add_option("--stop", options->stops, "text that ends an answer (repeatable)")
-      ->type_name("S")->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  options->sampling.declare(*command);
-  command->get_option("--seed")->description("seed of the random draws (default: another one each time, shown at the start)");
+  declare_model(*command, options->model)->capture_default_str();
+  command->add_option("-p,--prompt", options->once, "answer this and exit")->type_name("TEXT");
+  declare_system(*command, options->system);
+  options->length.declare(*command);
+  options->sampling.declare(*command, SamplingOptions::Seed::drawn);
   options->compute.declare(*command);
   command->add_flag("--no-stats", options->no_stats, "no figures after the answers");
-  command->callback([options, command, &exit_code] {
-    options->seed_given = command->count("--seed") > 0;
-    exit_code = run(*options);
-  });
+  command->callback([options, &run_later] { run_later = [options] { return run(*options); }; });
 }
 
 }  // namespace kvasir::cli

@@ -69,6 +69,14 @@ Json value_json(const gguf::Value& value) {
       value);
 }
 
+/// At most kShownText bytes, cut between two characters.
+std::string shortened(std::string text) {
+  if (text.size() <= kShownText) return text;
+  size_t end = kShownText;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
+  return text.substr(0, end) + "...";
+}
+
 Json tensors_json(const gguf::Header& header) {
   Json all = Json::array();
   for (const auto& t : header.tensors()) {
@@ -94,24 +102,24 @@ void print_text(const gguf::File& file, const LoadedModel& loaded, const MemoryP
                     file.header.version(), file.header.tensors().size(),
                     static_cast<double>(file.mapping.bytes().size()) / 1e6));
   for (const auto& entry : file.header.metadata()) {
-    std::string text = to_text(value_json(entry.value));
-    if (text.size() > kShownText) text = text.substr(0, kShownText) + "...";
-    print(fmt::format("  {} = {}\n", printable(entry.key), printable(text)));
+    print(fmt::format("  {} = {}\n", printable(entry.key),
+                      printable(shortened(to_text(value_json(entry.value))))));
   }
   print("\ntensors\n");
   for (const auto& t : file.header.tensors()) {
     std::string shape;
     for (int d = 0; d < t.n_dims; ++d)
       shape += fmt::format("{}{}", d > 0 ? " x " : "", t.shape[static_cast<size_t>(d)]);
-    print(fmt::format("  {:<40} {:<8} {}\n", printable(t.name), dtype_name(t.dtype), shape));
+    print(fmt::format("  {:<40} {:<8} {:<16} {:>12} bytes\n", printable(t.name), dtype_name(t.dtype),
+                      shape, t.size_bytes));
   }
   const auto mb = [](size_t bytes) { return static_cast<double>(bytes) / 1e6; };
   print(fmt::format(
       "\ntokenizer   {}, {} tokens\ntemplate    {}\n\nmemory plan at a context of {} tokens\n"
       "  weights   {:>10.1f} MB packed\n  KV        {:>10.1f} MB ({} bytes a token, {})\n"
       "  scratch   {:>10.1f} MB\n  total     {:>10.1f} MB\n",
-      loaded.tokenizer->description(), loaded.tokenizer->n_vocab(),
-      loaded.chat_template ? "in the file" : loaded.chat_template_error, plan.context_tokens,
+      printable(loaded.tokenizer->description()), loaded.tokenizer->n_vocab(),
+      loaded.chat_template ? "in the file" : printable(loaded.chat_template_error), plan.context_tokens,
       mb(plan.weight_bytes), mb(plan.kv_bytes), plan.kv_bytes_per_token,
       kv::kv_type_name(plan.kv_type), mb(plan.scratch_bytes), mb(plan.total_bytes())));
 }
@@ -143,6 +151,7 @@ int run(const Options& options) {
                  {"n_layers", (*loaded)->model->n_layers()},
                  {"tokenizer", (*loaded)->tokenizer->description()},
                  {"chat_template", (*loaded)->chat_template != nullptr},
+                 {"chat_template_error", (*loaded)->chat_template_error},
                  {"memory_plan", plan_json(plan)},
                  {"metadata", metadata},
                  {"tensors", tensors_json((*file)->header)}},
@@ -153,13 +162,13 @@ int run(const Options& options) {
 
 }  // namespace
 
-void add_inspect(CLI::App& app, int& exit_code) {
+void add_inspect(CLI::App& app, Run& run_later) {
   auto* command = app.add_subcommand("inspect", "metadata, tensors and memory plan of a model file");
   auto options = std::make_shared<Options>();
-  declare_model(*command, options->model);
+  declare_model(*command, options->model)->required();
   options->compute.declare(*command);
   declare_json(*command, options->json);
-  command->callback([options, &exit_code] { exit_code = run(*options); });
+  command->callback([options, &run_later] { run_later = [options] { return run(*options); }; });
 }
 
 }  // namespace kvasir::cli

@@ -23,17 +23,17 @@ int run(bool json) {
   if (models.empty())
     note(fmt::format("no models in {} (scripts/fetch-model brings them)", model_cache_folder()));
   for (const auto& m : models)
-    print(fmt::format("{:<40} {:>8.1f} MB\n", m.name, static_cast<double>(m.size_bytes) / 1e6));
+    print(fmt::format("{:<40} {:>8.1f} MB\n", printable(m.name), static_cast<double>(m.size_bytes) / 1e6));
   return finish_output();
 }
 
 }  // namespace
 
-void add_list(CLI::App& app, int& exit_code) {
+void add_list(CLI::App& app, Run& run_later) {
   auto* command = app.add_subcommand("list", "models in the cache folder");
   auto json = std::make_shared<bool>(false);
   declare_json(*command, *json);
-  command->callback([json, &exit_code] { exit_code = run(*json); });
+  command->callback([json, &run_later] { run_later = [json] { return run(*json); }; });
 }
 
 }  // namespace kvasir::cli

@@ -37,7 +37,7 @@ Result<std::vector<TokenId>> read_ids(const Json& list, const std::string& where
   for (size_t i = 0; i < list.size(); ++i) {
     if (!list[i].is_number_integer() || list[i] < 0 || list[i] > INT32_MAX) {
       return make_error(ErrorCode::invalid_argument, "element {} of {} is {}, not a token id", i, where,
-                        to_text(list[i]).substr(0, 40));
+                        brief(list[i]));
     }
     ids.push_back(list[i].get<TokenId>());
   }
@@ -45,12 +45,14 @@ Result<std::vector<TokenId>> read_ids(const Json& list, const std::string& where
 }
 
 Result<Asked> read_sequences(const std::string& path) {
-  auto text = read_text(path);
-  if (!text) return std::move(text).error();
-  const Json json = Json::parse(*text, nullptr, false);
+  auto read = read_json(path);
+  if (!read) return std::move(read).error();
+  const Json& json = *read;
   const auto where = fmt::format("the list in '{}'", path);
-  if (!json.is_array())
-    return make_error(ErrorCode::invalid_argument, "'{}' is not a JSON list of token ids", path);
+  if (!json.is_array()) {
+    return make_error(ErrorCode::invalid_argument, "'{}' is {}, not a JSON list of token ids", path,
+                      brief(json));
+  }
   Asked asked;
   asked.is_list_of_lists = !json.empty() && json[0].is_array();
   if (!asked.is_list_of_lists) {
@@ -61,7 +63,8 @@ Result<Asked> read_sequences(const std::string& path) {
   }
   for (size_t i = 0; i < json.size(); ++i) {
     if (!json[i].is_array())
-      return make_error(ErrorCode::invalid_argument, "element {} of {} is not a list", i, where);
+      return make_error(ErrorCode::invalid_argument, "element {} of {} is {}, but element 0 is a list", i,
+                        where, brief(json[i]));
     auto ids = read_ids(json[i], fmt::format("list {} in '{}'", i, path));
     if (!ids) return std::move(ids).error();
     asked.sequences.push_back(std::move(*ids));
@@ -101,6 +104,7 @@ struct Totals {
   ForwardStatistics forward;
   Json chunks = Json::array();
   int64_t evaluated = 0;
+  Json kv_bytes_by_type;
 };
 
 /// One ragged step: every unfinished sequence gives tokens, in order, until the step is full.
@@ -163,6 +167,7 @@ Status evaluate(Engine& engine, const Asked& asked, const Options& options, Tota
     if (auto s = step(engine, asked, running, options.last, totals, &InterruptGuard::token()); !s) return s;
     bar.update(totals.evaluated, total);
   }
+  totals.kv_bytes_by_type = describe_kv(engine);
   for (auto& one : running) {
     if (auto s = one.file.commit(); !s) return s;
   }
@@ -174,17 +179,20 @@ int run(const Options& options) {
   if (!asked) return fail(asked.error());
   EngineOptions engine_options = options.compute.engine();
   engine_options.max_sequences = static_cast<int64_t>(asked->sequences.size());
-  engine_options.max_logit_rows =
-      options.last ? engine_options.max_sequences : engine_options.prefill_chunk;
   size_t longest = 0;
-  for (const auto& ids : asked->sequences) longest = std::max(longest, ids.size());
+  size_t all = 0;
+  for (const auto& ids : asked->sequences) {
+    longest = std::max(longest, ids.size());
+    all += ids.size();
+  }
+  engine_options.max_logit_rows =
+      options.last ? engine_options.max_sequences
+                   : std::min(engine_options.prefill_chunk, static_cast<int64_t>(all));
   if (engine_options.context_tokens == 0) engine_options.context_tokens = static_cast<int64_t>(longest);
   auto ready = load_for(options.model, engine_options);
   if (!ready) return fail(ready.error());
   Totals totals;
-  if (auto s = evaluate(*ready->engine, *asked, options, totals); !s) {
-    return s.error().code == ErrorCode::cancelled ? (fail(s.error()), kExitInterrupted) : fail(s.error());
-  }
+  if (auto s = evaluate(*ready->engine, *asked, options, totals); !s) return fail(s.error());
   if (options.json) {
     Json json = describe_engine(*ready->engine);
     json["sequences"] = asked->sequences.size();
@@ -192,6 +200,7 @@ int run(const Options& options) {
     json["tokens_cached"] = 0;
     json["prefill_chunks"] = totals.chunks;
     json["kernels"] = describe_kernels(totals.forward);
+    json["kv_bytes_by_type"] = totals.kv_bytes_by_type;
     json["n_vocab"] = ready->engine->model().n_vocab();
     print(to_text(json, 2) + "\n");
   }
@@ -200,10 +209,10 @@ int run(const Options& options) {
 
 }  // namespace
 
-void add_logits(CLI::App& app, int& exit_code) {
+void add_logits(CLI::App& app, Run& run_later) {
   auto* command = app.add_subcommand("logits", "logits of token ids as float32 NumPy files");
   auto options = std::make_shared<Options>();
-  declare_model(*command, options->model);
+  declare_model(*command, options->model)->required();
   command->add_option("--tokens", options->tokens_file,
                       "JSON list of ids, or list of lists: then out.0.npy, out.1.npy, ...")
       ->required()->type_name("FILE");
@@ -211,7 +220,7 @@ void add_logits(CLI::App& app, int& exit_code) {
   command->add_flag("--last", options->last, "only the last token's row");
   options->compute.declare(*command);
   declare_json(*command, options->json);
-  command->callback([options, &exit_code] { exit_code = run(*options); });
+  command->callback([options, &run_later] { run_later = [options] { return run(*options); }; });
 }
 
 }  // namespace kvasir::cli

@@ -1,8 +1,6 @@
 // kvasir system: what this machine is, and what was chosen for it.
 #include <fmt/format.h>
 
-#include <cstdlib>
-#include <fstream>
 #include <memory>
 
 #include "cli/commands.h"
@@ -21,21 +19,8 @@ namespace {
 struct Options {
   bool json = false;
   bool no_measure = false;
-  int threads = 0;
+  int32_t threads = 0;
 };
-
-struct Chosen {
-  const kernels::KernelTable* table = nullptr;
-  std::string why;
-};
-
-Chosen chosen_kernels() {
-  const char* forced = std::getenv("KVASIR_ISA");
-  const char* why = "";
-  const auto* table = kernels::choose_kernels(forced, &why);
-  const bool is_forced = forced != nullptr && *forced != '\0';
-  return {table, is_forced ? (table != nullptr ? "forced by KVASIR_ISA" : why) : why};
-}
 
 Json choices_json(const kernels::KernelTable& chosen) {
   int count = 0;
@@ -50,18 +35,47 @@ Json choices_json(const kernels::KernelTable& chosen) {
   return all;
 }
 
+std::string joined(const Json& names) {
+  std::string text;
+  for (const auto& name : names) text += (text.empty() ? "" : " ") + name.get<std::string>();
+  return text;
+}
+
+void print_text(const Json& json) {
+  const auto text = [&](const char* key) { return json[key].get<std::string>(); };
+  print(fmt::format("kvasir    {}\nCPU       {}\n          {}\nkernels   {} ({})\n", kVersion,
+                    printable(text("cpu")), joined(json["cpu_features"]), text("isa"),
+                    text("isa_reason")));
+  for (const auto& choice : json["kernels"]) {
+    print(fmt::format("            {:<12} {:<14} needs {}\n", choice["name"].get<std::string>(),
+                      choice["available"].get<bool>() ? "available" : "not available",
+                      choice["needs"].get<std::string>()));
+  }
+  print(fmt::format("threads   {} ({}; backend {})\n", json["threads"].get<int>(),
+                    text("threads_reason"), text("thread_backend")));
+  print(fmt::format("memory    {:.1f} GB available\n",
+                    json["available_memory_bytes"].get<double>() / 1e9));
+  if (json.contains("read_gb_per_s")) {
+    print(fmt::format("measured  reads {:.1f} GB/s, {:.0f} G multiply-adds/s of 8-bit integers\n",
+                      json["read_gb_per_s"].get<double>(), json["peak_gmac_per_s"].get<double>()));
+  }
+  print("libraries");
+  for (const auto& [name, version] : json["libraries"].items())
+    print(fmt::format(" {} {}", name, version.get<std::string>()));
+  print("\n");
+}
+
 int run(const Options& options) {
-  const Chosen chosen = chosen_kernels();
-  if (chosen.table == nullptr)
-    return fail({ErrorCode::unsupported, fmt::format("KVASIR_ISA is '{}': {}; available: {}",
-                                                     std::getenv("KVASIR_ISA"), chosen.why,
-                                                     available_kernels())});
+  auto choice = choose_kernels();
+  if (!choice) return fail(choice.error());
+  const ChosenKernels& chosen = *choice;
   const auto advice = advise_threads();
   const int count = options.threads > 0 ? options.threads : advice.count;
-  Json json = {{"version", KVASIR_VERSION},
+  Json json = {{"version", kVersion},
                {"cpu", cpu_name()},
+               {"cpu_features", cpu_features()},
                {"isa", chosen.table->name},
-               {"isa_reason", chosen.why},
+               {"isa_reason", chosen.reason},
                {"kernels", choices_json(*chosen.table)},
                {"threads", count},
                {"threads_reason", options.threads > 0 ? "asked for with --threads" : advice.reason},
@@ -69,7 +83,9 @@ int run(const Options& options) {
                {"physical_cores", advice.physical_cores},
                {"cgroup_quota_cpus", advice.cgroup_quota},
                {"thread_backend", Threads::backend()},
-               {"available_memory_bytes", available_memory_bytes()}};
+               {"available_memory_bytes", available_memory_bytes()},
+               {"libraries", Json::object()}};
+  for (const auto& [name, version] : library_versions()) json["libraries"][name] = version;
   if (!options.no_measure) {
     auto threads = Threads::create(count);
     auto bandwidth = measure_memory_bandwidth(*threads);
@@ -79,36 +95,21 @@ int run(const Options& options) {
   }
   if (options.json) {
     print(to_text(json, 2) + "\n");
-    return finish_output();
-  }
-  print(fmt::format("kvasir {}\nCPU       {}\nkernels   {} ({})\n", KVASIR_VERSION, cpu_name(),
-                    chosen.table->name, chosen.why));
-  for (const auto& choice : json["kernels"]) {
-    print(fmt::format("            {:<12} {:<14} needs {}\n", choice["name"].get<std::string>(),
-                      choice["available"].get<bool>() ? "available" : "not available",
-                      choice["needs"].get<std::string>()));
-  }
-  print(fmt::format("threads   {} ({}; backend {})\n", count,
-                    json["threads_reason"].get<std::string>(), Threads::backend()));
-  print(fmt::format("memory    {:.1f} GB available\n",
-                    static_cast<double>(available_memory_bytes()) / 1e9));
-  if (!options.no_measure) {
-    print(fmt::format("measured  reads {:.1f} GB/s, {:.0f} G multiply-adds/s of 8-bit integers\n",
-                      json["read_gb_per_s"].get<double>(), json["peak_gmac_per_s"].get<double>()));
+  } else {
+    print_text(json);
   }
   return finish_output();
 }
 
 }  // namespace
 
-void add_system(CLI::App& app, int& exit_code) {
+void add_system(CLI::App& app, Run& run_later) {
   auto* command = app.add_subcommand("system", "CPU, kernels, threads and measured limits of this machine");
   auto options = std::make_shared<Options>();
   declare_json(*command, options->json);
   command->add_flag("--no-measure", options->no_measure, "skip measuring bandwidth and peak");
-  command->add_option("--threads", options->threads, "threads to measure with")
-      ->check(CLI::Range(1, 1024))->type_name("N");
-  command->callback([options, &exit_code] { exit_code = run(*options); });
+  declare_threads(*command, options->threads);
+  command->callback([options, &run_later] { run_later = [options] { return run(*options); }; });
 }
 
 }  // namespace kvasir::cli

@@ -23,19 +23,18 @@ struct Options {
 };
 
 int run(const Options& options) {
+  auto text = options.text ? Result<std::string>(*options.text) : read_text(options.file);
+  if (!text) return fail(text.error());
   auto path = resolve_model(options.model);
   if (!path) return fail(path.error());
   auto file = gguf::File::open(*path);
   if (!file) return fail(file.error());
   auto tokenizer = Tokenizer::from_gguf((*file)->header);
   if (!tokenizer) return fail(tokenizer.error());
-  auto text = options.text ? Result<std::string>(*options.text) : read_text(options.file);
-  if (!text) return fail(text.error());
-
   const Tokenizer& t = **tokenizer;
   auto ids = t.encode(*text, options.no_special ? SpecialTokens::as_text : SpecialTokens::parse);
   if (!ids) return fail(ids.error());
-  if (!options.no_special && t.adds_bos()) ids->insert(ids->begin(), *t.bos());
+  if (!options.no_special && t.adds_bos() && t.bos()) ids->insert(ids->begin(), *t.bos());
   if (options.json) {
     print(to_text(Json(*ids)) + "\n");
   } else {
@@ -50,18 +49,18 @@ int run(const Options& options) {
 
 }  // namespace
 
-void add_tokenize(CLI::App& app, int& exit_code) {
+void add_tokenize(CLI::App& app, Run& run_later) {
   auto* command = app.add_subcommand("tokenize", "text to token ids");
   auto options = std::make_shared<Options>();
-  declare_model(*command, options->model);
-  auto* source = command->add_option_group("text")->require_option(1);
+  declare_model(*command, options->model)->required();
+  auto* source = command->add_option_group("Text", "exactly one of these")->require_option(1);
   source->add_option("--text", options->text, "the text")->type_name("TEXT");
   source->add_option("--file", options->file, "file with the text, any bytes; - is standard input")
       ->type_name("FILE");
   command->add_flag("--no-special", options->no_special,
                     "control tokens in the text stay text, and no BOS is added");
   declare_json(*command, options->json);
-  command->callback([options, &exit_code] { exit_code = run(*options); });
+  command->callback([options, &run_later] { run_later = [options] { return run(*options); }; });
 }
 
 }  // namespace kvasir::cli

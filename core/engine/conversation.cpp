@@ -6,32 +6,47 @@
 
 namespace kvasir {
 
-Result<std::vector<TokenId>> Conversation::prompt() const {
+Result<std::vector<TokenId>> conversation_prompt(const Tokenizer& tokenizer,
+                                                 const ChatTemplate& chat_template,
+                                                 const std::vector<ChatMessage>& messages) {
   const auto text_of = [&](std::optional<TokenId> id) {
-    return id ? tokenizer_.token_text(*id) : std::string_view();
+    return id ? tokenizer.token_text(*id) : std::string_view();
   };
-  auto spans = template_.render(messages_, true, text_of(tokenizer_.bos()), text_of(tokenizer_.eos()));
+  auto spans =
+      chat_template.render(messages, true, text_of(tokenizer.bos()), text_of(tokenizer.eos()));
   if (!spans) return std::move(spans).error();
-  return tokenize_spans(tokenizer_, *spans);
+  auto ids = tokenize_spans(tokenizer, *spans);
+  if (ids && ids->empty()) {
+    return make_error(ErrorCode::invalid_argument,
+                      "the model's chat template gives no text for these messages");
+  }
+  return ids;
 }
 
-Result<Generation> Conversation::answer(const GenerateOptions& options,
+Result<std::vector<TokenId>> Conversation::prompt() const {
+  return conversation_prompt(tokenizer_, template_, messages_);
+}
+
+/// `asked` are the messages up to the question; they become ours only when it was answered.
+Result<Generation> Conversation::answer(std::vector<ChatMessage> asked,
+                                        const GenerateOptions& options,
                                         const GenerateCallbacks& callbacks,
                                         const CancelToken* cancel) {
-  auto ids = prompt();
+  auto ids = conversation_prompt(tokenizer_, template_, asked);
   if (!ids) return std::move(ids).error();
   auto generation = generate(session_, tokenizer_, *ids, options, callbacks, cancel);
-  if (generation) messages_.push_back({"assistant", generation->text});
+  if (!generation) return generation;
+  asked.push_back({"assistant", generation->text});
+  messages_ = std::move(asked);
   return generation;
 }
 
 Result<Generation> Conversation::send(std::string text, const GenerateOptions& options,
                                       const GenerateCallbacks& callbacks,
                                       const CancelToken* cancel) {
-  messages_.push_back({"user", std::move(text)});
-  auto generation = answer(options, callbacks, cancel);
-  if (!generation) messages_.pop_back();
-  return generation;
+  auto asked = messages_;
+  asked.push_back({"user", std::move(text)});
+  return answer(std::move(asked), options, callbacks, cancel);
 }
 
 Result<Generation> Conversation::regenerate(const GenerateOptions& options,
@@ -39,11 +54,9 @@ Result<Generation> Conversation::regenerate(const GenerateOptions& options,
                                             const CancelToken* cancel) {
   if (messages_.empty() || messages_.back().role != "assistant")
     return make_error(ErrorCode::invalid_argument, "there is no answer to give again");
-  ChatMessage last = std::move(messages_.back());
-  messages_.pop_back();
-  auto generation = answer(options, callbacks, cancel);
-  if (!generation) messages_.push_back(std::move(last));
-  return generation;
+  auto asked = messages_;
+  asked.pop_back();
+  return answer(std::move(asked), options, callbacks, cancel);
 }
 
 bool Conversation::undo() {

@@ -25,6 +25,7 @@ std::string system_reason(int error) {
     case EMFILE:
     case ENFILE: return "too many open files";
     case ENAMETOOLONG: return "the name is too long";
+    case EISDIR: return "it is a folder";
     case ENOTDIR: return "a part of the path is not a folder";
     case ELOOP: return "too many symbolic links";
     case EPIPE: return "the reader is gone";
