@@ -28,6 +28,8 @@ void open_standard_streams() {
 int usage_error(const CLI::App& app, const CLI::ParseError& error) {
   const auto chosen = app.get_subcommands();
   std::string message = error.what();
+  const auto unknown = app.remaining();
+  if (chosen.empty() && !unknown.empty()) message = "there is no command '" + unknown[0] + "'";
   while (!message.empty() && message.back() == '\n') message.pop_back();
   fail({ErrorCode::invalid_argument,
         message + " (see kvasir " + (chosen.empty() ? "" : chosen.back()->get_name() + " ") +

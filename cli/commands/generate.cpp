@@ -72,7 +72,10 @@ Result<std::vector<TokenId>> prompt_ids(const Question& question, const LoadedMo
 
 Json logprobs_json(const std::vector<SampledToken>& tokens, const Tokenizer& tokenizer) {
   const auto entry = [&](TokenId id, float logprob) {
-    return Json{{"token", id}, {"text", std::string(tokenizer.token_text(id))}, {"logprob", logprob}};
+    const auto bytes = tokenizer.token_bytes(id);  // none of a control token
+    return Json{{"token", id},
+                {"text", std::string(bytes.empty() ? tokenizer.token_text(id) : bytes)},
+                {"logprob", logprob}};
   };
   Json all = Json::array();
   for (const auto& token : tokens) {
