@@ -70,12 +70,8 @@ class PipeLines final : public LineEditor {
 /// Pasted text as it may stand in a message: line breaks as \n, no control characters, whole UTF-8.
 std::string cleaned(std::string_view pasted) {
   std::string text;
-  for (size_t i = 0; i < pasted.size(); ++i) {
-    char c = pasted[i];
-    if (c == '\r') {
-      if (i + 1 < pasted.size() && pasted[i + 1] == '\n') continue;
-      c = '\n';
-    }
+  for (char c : pasted) {
+    if (c == '\r') c = '\n';  // terminals send it for both
     const auto byte = static_cast<unsigned char>(c);
     if ((byte >= 0x20 && byte != 0x7F) || c == '\n' || c == '\t') text += c;
   }
