@@ -158,6 +158,8 @@ class EditedLines final : public LineEditor {
   Input read_line() {
     interrupted_ = false;
     el_resize(editor_);
+    // Before the prompt is shown, not after: else a quick Ctrl-D would still go to the terminal.
+    el_set(editor_, EL_PREP_TERM, 1);
     tell_terminal(kMarkPastes);
     int length = 0;
     const char* line = el_gets(editor_, &length);

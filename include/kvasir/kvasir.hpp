@@ -108,6 +108,7 @@ class [[gnu::visibility("default")]] LanguageModel {
   Result<std::string> detokenize(std::span<const int32_t> tokens) const;
 
  private:
+  friend class Chat;
   struct Impl;
   explicit LanguageModel(std::shared_ptr<const Impl> impl) noexcept;
   std::shared_ptr<const Impl> impl_;
