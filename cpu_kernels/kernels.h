@@ -220,6 +220,10 @@ struct KernelTable {
 
   /// True when no element is NaN or infinite.
   bool (*all_finite)(const float* x, int64_t n);
+
+  /// Runs `rounds` rounds of 4-bit-code dot products out of registers, as many chains as matmul
+  /// uses, and returns how many multiply-adds that were: to measure this table's integer peak.
+  int64_t (*multiply_add_peak)(int64_t rounds);
 };
 
 // ---------------------------------------------------------------------------------------------

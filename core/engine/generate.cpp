@@ -53,6 +53,14 @@ std::string_view finish_reason_name(FinishReason reason) {
   return "unknown";
 }
 
+Result<std::vector<TokenId>> raw_prompt(const Tokenizer& tokenizer, std::string_view text) {
+  auto ids = tokenizer.encode(text, SpecialTokens::parse);
+  if (!ids) return ids;
+  if (tokenizer.adds_bos() && tokenizer.bos()) ids->insert(ids->begin(), *tokenizer.bos());
+  if (ids->empty()) return make_error(ErrorCode::invalid_argument, "the prompt is empty");
+  return ids;
+}
+
 Result<Generation> generate(Session& session, const Tokenizer& tokenizer,
                             const std::vector<TokenId>& prompt, const GenerateOptions& options,
                             const GenerateCallbacks& callbacks, const CancelToken* cancel) {

@@ -40,6 +40,10 @@ struct GenerateCallbacks {
   Session::Progress on_prefill;
 };
 
+/// Ids of a text that is given to the model as it is: control tokens in it are recognised, and BOS
+/// comes first when the model's file says so. invalid_argument when nothing is left to evaluate.
+Result<std::vector<TokenId>> raw_prompt(const Tokenizer& tokenizer, std::string_view text);
+
 /// Evaluates `prompt` (what the session already holds is kept) and samples until an end token, a
 /// stop string, max_tokens, the end of the context or a cancellation. Afterwards the session holds
 /// exactly the prompt and the sampled tokens that were evaluated (the last one never is).

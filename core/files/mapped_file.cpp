@@ -12,27 +12,32 @@
 #include "core/base/error.h"
 
 namespace kvasir {
-namespace {
 
-/// strerror is not thread-safe, and the names of errors are enough for people.
-std::string reason(int error) {
+std::string system_reason(int error) {
   switch (error) {
-    case ENOENT: return "no such file";
+    case ENOENT: return "no such file or folder";
     case EACCES:
     case EPERM: return "permission denied";
     case ENOMEM: return "out of memory";
+    case ENOSPC:
+    case EDQUOT: return "the disk is full";
+    case EROFS: return "the file system is read-only";
     case EMFILE:
     case ENFILE: return "too many open files";
     case ENAMETOOLONG: return "the name is too long";
+    case EISDIR: return "it is a folder";
     case ENOTDIR: return "a part of the path is not a folder";
     case ELOOP: return "too many symbolic links";
+    case EPIPE: return "the reader is gone";
     default: return fmt::format("system error {}", error);
   }
 }
 
+namespace {
+
 Error io_error(const std::string& path, int error) {
   return make_error(error == ENOENT ? ErrorCode::not_found : ErrorCode::io, "cannot open '{}': {}",
-                    path, reason(error));
+                    path, system_reason(error));
 }
 
 }  // namespace

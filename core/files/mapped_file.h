@@ -11,6 +11,9 @@
 
 namespace kvasir {
 
+/// What an errno means, for people. Thread-safe, unlike strerror, and the same in every locale.
+std::string system_reason(int error);
+
 /// Owns the mapping; views into it are valid as long as this lives. Reading is thread-safe.
 /// A file that is truncated by someone else while mapped is outside what can be caught.
 class MappedFile {

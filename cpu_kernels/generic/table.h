@@ -5,6 +5,7 @@
 #include "cpu_kernels/generic/elementwise.h"
 #include "cpu_kernels/generic/matmul_dense.h"
 #include "cpu_kernels/generic/matmul_quantized.h"
+#include "cpu_kernels/generic/peak.h"
 
 namespace kvasir::kernels::generic {
 
@@ -29,6 +30,7 @@ constexpr KernelTable make_table() {
       .softmax = E::softmax,
       .argmax = E::argmax,
       .all_finite = E::all_finite,
+      .multiply_add_peak = multiply_add_peak<V>,
   };
 }
 

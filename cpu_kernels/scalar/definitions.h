@@ -29,5 +29,6 @@ void attention_finish(const float* state, int64_t head_dim, float* output);
 void softmax(float* x, int64_t n);
 int64_t argmax(const float* x, int64_t n);
 bool all_finite(const float* x, int64_t n);
+int64_t multiply_add_peak(int64_t rounds);
 
 }  // namespace kvasir::kernels::scalar

@@ -102,4 +102,16 @@ void matmul_f16(const MatmulTask& task) {
   matmul_dense(task, [](const std::byte* panel, int64_t i) { return half_at(panel + i * 2); });
 }
 
+int64_t multiply_add_peak(int64_t rounds) {
+  uint32_t sums[8] = {};
+  int8_t codes[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+  for (int64_t round = 0; round < rounds; ++round) {
+    const int8_t* x = codes;
+    asm volatile("" : "+r"(x) : : "memory");
+    for (int i = 0; i < 8; ++i) sums[i] += static_cast<uint32_t>(x[i] * (x[i] & 15));
+  }
+  asm volatile("" : : "r"(sums) : "memory");
+  return rounds * 8;
+}
+
 }  // namespace kvasir::kernels::scalar

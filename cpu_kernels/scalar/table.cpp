@@ -19,6 +19,7 @@ const KernelTable& scalar_kernels() {
       .softmax = scalar::softmax,
       .argmax = scalar::argmax,
       .all_finite = scalar::all_finite,
+      .multiply_add_peak = scalar::multiply_add_peak,
   };
   return kTable;
 }

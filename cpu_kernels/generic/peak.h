@@ -1,0 +1,38 @@
+// The integer peak of a vocabulary, to hold the matrix kernels against.
+#pragma once
+
+#include "cpu_kernels/kernels.h"
+#include "cpu_kernels/simd/lanes.h"
+
+namespace kvasir::kernels::generic {
+
+template <class V>
+int64_t multiply_add_peak(int64_t rounds) {
+  using Dot = typename V::DotUnsigned4;
+  constexpr int kChains = V::kQuantizedRows;
+  constexpr int kLines = 8;
+  alignas(64) std::byte line_bytes[64];
+  alignas(64) int8_t codes[kLines * 4 + 64];
+  for (int i = 0; i < 64; ++i) line_bytes[i] = static_cast<std::byte>(i % 16);
+  for (int i = 0; i < kLines * 4 + 64; ++i) codes[i] = static_cast<int8_t>(i % 127);
+  const auto line = V::load_line(line_bytes);
+  Dot dots[kChains];
+  for (Dot& dot : dots) Dot::start(dot, 0);
+  for (int64_t round = 0; round < rounds; ++round) {
+    const int8_t* x = codes;
+    asm volatile("" : "+r"(x) : : "memory");  // the codes may have changed: nothing is hoisted
+#pragma GCC unroll 8
+    for (int i = 0; i < kLines; ++i) {
+#pragma GCC unroll 16
+      for (Dot& dot : dots) Dot::add(dot, line, x + 4 * i);
+    }
+  }
+  typename V::F sum = V::F::broadcast(0);
+  for (const Dot& dot : dots) sum = V::F::add(sum, Dot::finish(dot));
+  alignas(64) float out[16];
+  V::F::store(out, sum);
+  asm volatile("" : : "r"(out) : "memory");  // the sums are used
+  return rounds * kLines * kChains * 64;
+}
+
+}  // namespace kvasir::kernels::generic
