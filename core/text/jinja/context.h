@@ -16,7 +16,7 @@ struct Limits {
   /// Values and output alive together, as allocated. What the process grows by stays below 32 MiB:
   /// the allocator's own holes take about a fifth.
   int64_t bytes = int64_t{24} << 20;
-  int depth = 600;  ///< nested evaluations; one is at most about 1 KiB of stack
+  int depth = 400;  ///< nested evaluations; one is at most about 2 KiB of stack
 };
 
 /// How deeply lists and dicts may be nested in each other.

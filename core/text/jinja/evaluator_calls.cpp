@@ -69,7 +69,7 @@ Value Evaluator::special_attribute(const Value& object, std::string_view name, b
     found = true;
     return make_markup(context_, name_of(object.macro()->definition->name));
   }
-  if (object.is(Type::tuple) && object.sequence().type_name == kGroupName &&
+  if (object.is(Type::tuple) && kGroupName == object.sequence().type_name &&
       (name == "grouper" || name == "list")) {
     found = true;
     return object.sequence().items[name == "grouper" ? 0 : 1];

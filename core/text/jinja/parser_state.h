@@ -1,4 +1,4 @@
-// The parser's inside, shared by its two halves (expressions, statements).
+// The parser's inside, shared by its files (expressions, calls, statements).
 #pragma once
 
 #include <initializer_list>

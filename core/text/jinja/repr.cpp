@@ -91,6 +91,45 @@ void append_sequence(TextBuilder& out, const Value& value) {
   }
 }
 
+/// Ranges, functions and the like.
+void append_thing(TextBuilder& out, const Value& value) {
+  switch (value.type()) {
+    case Type::range: {
+      const Range& r = value.range();
+      out.append_markup(r.step == 1 ? fmt::format("range({}, {})", r.start, r.stop)
+                                    : fmt::format("range({}, {}, {})", r.start, r.stop, r.step));
+      break;
+    }
+    case Type::function:
+      out.append_markup(fmt::format("<function {}>", value.function()->name));
+      break;
+    case Type::method:
+      out.append_markup(fmt::format("<built-in method {} of {} object>",
+                                    value.method().builtin->name, type_name(value.method().self)));
+      break;
+    case Type::space:
+      out.append_markup("<Namespace ");
+      append_pairs(out, value.space()->items);
+      out.append_markup(">");
+      break;
+    case Type::macro:
+      out.append_markup("<Macro>");
+      break;
+    case Type::loop:
+      out.append_markup(
+          fmt::format("<LoopContext {}/{}>", value.loop()->index + 1, value.loop()->items.size()));
+      break;
+    case Type::cycler:
+      out.append_markup("<Cycler>");
+      break;
+    case Type::joiner:
+      out.append_markup("<Joiner>");
+      break;
+    default:
+      break;
+  }
+}
+
 }  // namespace
 
 std::string float_repr(double value) {
@@ -158,37 +197,8 @@ void append_repr(TextBuilder& out, const Value& value) {
     case Type::dict:
       append_pairs(out, value.dict().items);
       break;
-    case Type::range: {
-      const Range& r = value.range();
-      out.append_markup(r.step == 1 ? fmt::format("range({}, {})", r.start, r.stop)
-                                    : fmt::format("range({}, {}, {})", r.start, r.stop, r.step));
-      break;
-    }
-    case Type::function:
-      out.append_markup(fmt::format("<function {}>", value.function()->name));
-      break;
-    case Type::method:
-      out.append_markup(fmt::format("<built-in method {} of {} object>",
-                                    value.method().builtin->name, type_name(value.method().self)));
-      break;
-    case Type::space:
-      out.append_markup("<Namespace ");
-      append_pairs(out, value.space()->items);
-      out.append_markup(">");
-      break;
-    case Type::macro:
-      out.append_markup("<Macro>");
-      break;
-    case Type::loop:
-      out.append_markup(
-          fmt::format("<LoopContext {}/{}>", value.loop()->index + 1, value.loop()->items.size()));
-      break;
-    case Type::cycler:
-      out.append_markup("<Cycler>");
-      break;
-    case Type::joiner:
-      out.append_markup("<Joiner>");
-      break;
+    default:
+      append_thing(out, value);
   }
 }
 

@@ -186,7 +186,7 @@ Value groupby(Evaluator& e, const Value& v, Arguments& a) {
       group.push_back(items[order[i]]);
     }
     const Value list = make_list(context, std::move(group));
-    out.push_back(make_sequence(&context, Type::tuple, {shown[first], list}, kGroupName));
+    out.push_back(make_sequence(&context, Type::tuple, {shown[first], list}, kGroupName.data()));
   }
   return make_list(context, std::move(out));
 }

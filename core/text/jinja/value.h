@@ -142,7 +142,7 @@ struct Sequence final : Object {
 };
 
 /// type_name of the (grouper, list) tuples that the groupby filter makes.
-inline constexpr const char* kGroupName = "group";
+inline constexpr std::string_view kGroupName = "group";
 
 struct Range final : Object {
   int64_t start = 0, stop = 0, step = 1;
