@@ -6,4 +6,4 @@ build_arm() {
   ninja -C build/arm
 }
 check "cross build for aarch64" build_arm &&
-  counted "unit tests under qemu-aarch64" "$root/scripts/lib/unit_tests.py" build/arm
+  counted "unit tests under qemu-aarch64" "$root/scripts/lib/unit_tests.py" build/arm --wrapper qemu-aarch64
