@@ -175,7 +175,7 @@ struct KernelTable {
   void (*matmul[static_cast<int>(WeightFormat::count)])(const MatmulTask&);
 
   /// codes[k] = ties-to-even(x[k] * (127 / absmax of the group)) in [-127, 127], scale = absmax /
-  /// 127; an all-zero group has scale 0 and codes 0. A NaN in the group makes its scale NaN.
+  /// 127; a group with absmax below 2^-120 counts as zeros: scale 0, codes 0. A NaN in the group makes its scale NaN.
   /// n a multiple of 32.
   void (*quantize)(const float* x, int64_t n, int8_t* codes, ActivationGroup* groups);
 

@@ -23,7 +23,7 @@ struct EngineOptions {
   int64_t context_tokens = 0;   ///< positions a sequence may have; 0: the model's trained length
   int64_t prefill_chunk = 512;  ///< most rows of one step; changes speed and memory, never bits
   int threads = 0;              ///< 0: advise_threads()
-  std::optional<kv::KvType> kv_type;  ///< nothing: f32 for f32 models, else f16
+  std::optional<kv::KvType> kv_type = std::nullopt;  ///< nothing: f32 for f32 models, else f16
   MathMode math = MathMode::reproducible;
   int64_t max_sequences = 1;    ///< sequences alive at one time; the KV budget is for all of them
   int64_t max_logit_rows = 1;   ///< most rows of one step whose logits are wanted
