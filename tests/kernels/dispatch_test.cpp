@@ -54,3 +54,14 @@ TEST_CASE("given the compiler's view of this CPU, when detected by us, then both
   CHECK(cpu.avx512vnni == (cpu.avx512 && __builtin_cpu_supports("avx512vnni")));
 #endif
 }
+
+TEST_CASE("given rounds, when the integer peak is run, then it counts in proportion") {
+  std::vector<const KernelTable*> tables = vector_tables();
+  tables.push_back(&scalar_kernels());
+  for (const auto* table : tables) {
+    const int64_t one = table->multiply_add_peak(1);
+    CHECK(one > 0);
+    CHECK(table->multiply_add_peak(7) == 7 * one);
+    CHECK(table->multiply_add_peak(0) == 0);
+  }
+}
