@@ -4,7 +4,8 @@
 
 #include "cpu_kernels/cpu.h"
 
-using namespace kvasir::kernels;  // NOLINT
+using namespace kvasir::kernels;        // NOLINT
+using namespace kvasir::kernels::test;  // NOLINT
 
 TEST_CASE("given no wish, when kernels are chosen, then they are the best this CPU has") {
   const char* why = nullptr;
