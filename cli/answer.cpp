@@ -21,7 +21,8 @@ GenerateCallbacks AnswerPrinter::callbacks() {
   callbacks.on_text = [this](std::string_view text) {
     line_open_ = true;
     // What a model says must not command the terminal; a file or pipe gets every byte.
-    const bool lost = !print(stdout_is_terminal() ? printable(text, Layout::keep) : std::string(text));
+    const bool lost =
+        !print(stdout_is_terminal() ? printable(text, Layout::keep) : std::string(text));
     if (lost) InterruptGuard::token().request();  // nobody reads any more
   };
   return callbacks;

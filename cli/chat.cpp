@@ -10,7 +10,9 @@
 namespace kvasir::cli {
 namespace {
 
-void offer_room() { note("[/undo or /clear makes room; --ctx N at the start gives more]"); }
+void offer_room() {
+  note("[/undo or /clear makes room; --ctx N at the start gives more]");
+}
 
 }  // namespace
 
@@ -66,8 +68,9 @@ void Chat::print_figures(const Generation& g) {
   // A limit below what was reached was not the limit: the machine was busy while measuring it.
   const double reached = gb_per_s(g.decode.forward) * 1e9;
   read_bytes_per_s_ = std::max(read_bytes_per_s_, reached);
-  std::string line = fmt::format("[{} tokens | prompt: {} evaluated, {} cached, {:.0f} tokens/s", g.tokens.size(),
-                                 g.prefill.tokens_evaluated, g.prefill.tokens_cached, tokens_per_s(g.prefill));
+  std::string line =
+      fmt::format("[{} tokens | prompt: {} evaluated, {} cached, {:.0f} tokens/s", g.tokens.size(),
+                  g.prefill.tokens_evaluated, g.prefill.tokens_cached, tokens_per_s(g.prefill));
   if (g.decode.tokens_evaluated > 0) {
     line += fmt::format(" | decode: {:.0f} tokens/s, {:.1f} GB/s = {:.0f}% of {:.1f}",
                         tokens_per_s(g.decode), reached / 1e9, 100 * reached / read_bytes_per_s_,
@@ -75,8 +78,8 @@ void Chat::print_figures(const Generation& g) {
   }
   if (!session_->logits().empty()) line += " | logits " + hash_text(session_->logits_hash());
   if (options_.sampling.temperature > 0) line += fmt::format(" | seed {}", options_.sampling.seed);
-  note(line + fmt::format(" | {} math, {}, {} threads]", math_name(engine), engine.model().kernels_name(),
-                          engine.threads()));
+  note(line + fmt::format(" | {} math, {}, {} threads]", math_name(engine),
+                          engine.model().kernels_name(), engine.threads()));
 }
 
 ModelMark Chat::mark() const {

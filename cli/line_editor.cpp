@@ -4,8 +4,8 @@
 #include <histedit.h>
 #include <unistd.h>
 
-#include <cwchar>
 #include <cstdio>
+#include <cwchar>
 #include <filesystem>
 
 #include "cli/terminal.h"

@@ -22,9 +22,10 @@ Result<Ready> load_for(const std::string& model, EngineOptions options) {
   if (!loaded) return std::move(loaded).error();
   const int64_t trained = (*loaded)->model->trained_context_tokens();
   if (options.context_tokens > trained) {
-    warn(fmt::format("--ctx {} is longer than the {} tokens the model was trained for; answers may "
-                     "get worse past that",
-                     options.context_tokens, trained));
+    warn(
+        fmt::format("--ctx {} is longer than the {} tokens the model was trained for; answers may "
+                    "get worse past that",
+                    options.context_tokens, trained));
   }
   auto engine = Engine::create((*loaded)->model, options);
   if (!engine) return std::move(engine).error();
@@ -32,8 +33,7 @@ Result<Ready> load_for(const std::string& model, EngineOptions options) {
   ready.loaded = std::move(*loaded);
   ready.engine = std::move(*engine);
   ready.start = start;
-  ready.load_s =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  ready.load_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return ready;
 }
 

@@ -9,12 +9,9 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
-
-#include "core/base/error.h"
 
 namespace kvasir::cli {
 namespace {
@@ -46,10 +43,9 @@ std::string cpu_name() {
 std::vector<std::string> cpu_features() {
   // x86-64, then arm64.
   static constexpr std::string_view kKnown[] = {
-      "avx",      "avx2",       "fma",          "f16c",        "avx_vnni", "avx512f",
-      "avx512bw", "avx512dq",   "avx512vl",     "avx512_vnni", "avx512_bf16",
-      "avx512_fp16", "amx_tile", "amx_int8",    "amx_bf16",
-      "asimd",    "asimdhp",    "asimddp",      "i8mm",        "bf16",     "sve"};
+      "avx",      "avx2",     "fma",         "f16c",        "avx_vnni",    "avx512f",  "avx512bw",
+      "avx512dq", "avx512vl", "avx512_vnni", "avx512_bf16", "avx512_fp16", "amx_tile", "amx_int8",
+      "amx_bf16", "asimd",    "asimdhp",     "asimddp",     "i8mm",        "bf16",     "sve"};
   std::istringstream all(cpuinfo({"flags", "Features"}));
   std::vector<std::string> features;
   for (std::string feature; all >> feature;) {
@@ -57,35 +53,6 @@ std::vector<std::string> cpu_features() {
       features.push_back(feature);
   }
   return features;
-}
-
-std::string available_kernels() {
-  int count = 0;
-  const auto* choices = kernels::kernel_choices(&count);
-  std::string names;
-  for (int i = 0; i < count; ++i) {
-    if (!choices[i].cpu_has_it) continue;
-    names += names.empty() ? "" : ", ";
-    names += choices[i].name;
-  }
-  return names;
-}
-
-Result<ChosenKernels> choose_kernels() {
-  const char* forced = std::getenv("KVASIR_ISA");
-  const char* why = "";
-  const auto* table = kernels::choose_kernels(forced, &why);
-  const bool is_forced = forced != nullptr && *forced != '\0';
-  if (table == nullptr) {
-    return make_error(ErrorCode::unsupported, "KVASIR_ISA is '{}': {}; available: {}", forced, why,
-                      available_kernels());
-  }
-  return ChosenKernels{table, is_forced ? "forced by KVASIR_ISA" : why};
-}
-
-Status check_forced_kernels() {
-  auto chosen = choose_kernels();
-  return chosen ? Status() : Status(std::move(chosen).error());
 }
 
 std::vector<std::pair<std::string, std::string>> library_versions() {

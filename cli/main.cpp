@@ -1,5 +1,6 @@
 // kvasir: language models on the CPU, from the command line.
 #include <fcntl.h>
+#include <kvasir/version.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -8,9 +9,8 @@
 #include <sstream>
 
 #include "cli/commands.h"
-#include "cli/machine.h"
 #include "cli/terminal.h"
-#include "kvasir/version.h"
+#include "core/engine/kernel_choice.h"
 
 namespace kvasir::cli {
 namespace {
@@ -31,9 +31,9 @@ int usage_error(const CLI::App& app, const CLI::ParseError& error) {
   const auto unknown = app.remaining();
   if (chosen.empty() && !unknown.empty()) message = "there is no command '" + unknown[0] + "'";
   while (!message.empty() && message.back() == '\n') message.pop_back();
-  fail({ErrorCode::invalid_argument,
-        message + " (see kvasir " + (chosen.empty() ? "" : chosen.back()->get_name() + " ") +
-            "--help)"});
+  fail({ErrorCode::invalid_argument, message + " (see kvasir " +
+                                         (chosen.empty() ? "" : chosen.back()->get_name() + " ") +
+                                         "--help)"});
   return kExitUsage;
 }
 
@@ -45,7 +45,8 @@ int run_command_line(int argc, char** argv) {
   app.require_subcommand(1);
   app.footer(
       "Environment: KVASIR_ISA forces a set of kernels (`kvasir system` lists them); KVASIR_MODELS "
-      "is the\nfolder of models.\nExit codes: 0 done, 1 error, 2 wrong usage, 130 stopped by Ctrl-C.");
+      "is the\nfolder of models.\nExit codes: 0 done, 1 error, 2 wrong usage, 130 stopped by "
+      "Ctrl-C.");
   Run run;
   add_chat(app, run);
   add_generate(app, run);
@@ -64,7 +65,8 @@ int run_command_line(int argc, char** argv) {
     print(out.str());
     return finish_output();
   }
-  if (auto usable = check_forced_kernels(); !usable) return fail(usable.error());
+  // A set of kernels that this CPU lacks is refused even where none would be used.
+  if (auto kernels = choose_kernels(); !kernels) return fail(kernels.error());
   return run();
 }
 

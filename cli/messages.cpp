@@ -7,8 +7,8 @@ namespace {
 
 Result<ChatMessage> message_from_json(const Json& json, size_t i, const std::string& where) {
   if (!json.is_object())
-    return make_error(ErrorCode::invalid_argument, "message {} in {} is {}, not an object", i, where,
-                      brief(json));
+    return make_error(ErrorCode::invalid_argument, "message {} in {} is {}, not an object", i,
+                      where, brief(json));
   for (const auto& [key, value] : json.items()) {
     if (key != "role" && key != "content") {
       return make_error(ErrorCode::invalid_argument, "message {} in {} has the unknown key '{}'", i,

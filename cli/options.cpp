@@ -40,9 +40,9 @@ CLI::Option* add_number(CLI::App& command, T& value, const NumberOption<T>& decl
       return true;
     }
     throw CLI::ValidationError(
-        declared.name, fmt::format("'{}' is not a {}number from {} to {}", given.back(),
-                                   std::is_integral_v<T> ? "whole " : "", declared.least,
-                                   declared.most));
+        declared.name,
+        fmt::format("'{}' is not a {}number from {} to {}", given.back(),
+                    std::is_integral_v<T> ? "whole " : "", declared.least, declared.most));
   };
   auto* option = command.add_option(declared.name, CLI::callback_t(set), declared.help);
   option->expected(1)->type_name(std::is_integral_v<T> ? "N" : "X");
@@ -62,9 +62,9 @@ void declare_threads(CLI::App& command, int32_t& threads) {
 
 void ComputeOptions::declare(CLI::App& command) {
   declare_threads(command, threads);
-  add_number<int64_t>(command, prefill_chunk,
-                      {"--prefill-chunk", 1, 65536,
-                       "prompt tokens evaluated together; never changes a result"});
+  add_number<int64_t>(
+      command, prefill_chunk,
+      {"--prefill-chunk", 1, 65536, "prompt tokens evaluated together; never changes a result"});
   add_number<int64_t>(command, context_tokens,
                       {"--ctx", 1, int64_t{1} << 27,
                        "tokens the context may hold (default: as the model was trained)", false});
@@ -94,22 +94,26 @@ EngineOptions ComputeOptions::engine() const {
 
 void SamplingOptions::declare(CLI::App& command, Seed seed) {
   auto& p = parameters;
-  add_number<float>(command, p.temperature,
-                    {"--temperature", 0, 1000,
-                     "0: always the most likely token (of equals the lowest id); higher: more varied"});
-  add_number<int32_t>(command, p.top_k,
-                      {"--top-k", 0, std::numeric_limits<int32_t>::max(),
-                       "keep the N most likely tokens; 0: all"});
+  add_number<float>(
+      command, p.temperature,
+      {"--temperature", 0, 1000,
+       "0: always the most likely token (of equals the lowest id); higher: more varied"});
+  add_number<int32_t>(
+      command, p.top_k,
+      {"--top-k", 0, std::numeric_limits<int32_t>::max(), "keep the N most likely tokens; 0: all"});
   add_number<float>(command, p.top_p,
                     {"--top-p", 0, 1, "keep the smallest set of tokens with this probability"});
-  add_number<float>(command, p.min_p,
-                    {"--min-p", 0, 1, "drop tokens below this share of the best one's probability"});
+  add_number<float>(
+      command, p.min_p,
+      {"--min-p", 0, 1, "drop tokens below this share of the best one's probability"});
   add_number<float>(command, p.repetition_penalty,
                     {"--repetition-penalty", 1e-6F, 1e6F, "weaken tokens already seen; 1: off"});
-  add_number<float>(command, p.presence_penalty,
-                    {"--presence-penalty", -1e6F, 1e6F, "subtracted from the logit of every token seen"});
-  add_number<float>(command, p.frequency_penalty,
-                    {"--frequency-penalty", -1e6F, 1e6F, "subtracted for each time a token was seen"});
+  add_number<float>(
+      command, p.presence_penalty,
+      {"--presence-penalty", -1e6F, 1e6F, "subtracted from the logit of every token seen"});
+  add_number<float>(
+      command, p.frequency_penalty,
+      {"--frequency-penalty", -1e6F, 1e6F, "subtracted for each time a token was seen"});
   auto* option = add_number<uint64_t>(
       command, p.seed,
       {"--seed", 0, std::numeric_limits<uint64_t>::max(),
@@ -122,9 +126,9 @@ void SamplingOptions::declare(CLI::App& command, Seed seed) {
 }
 
 void LengthOptions::declare(CLI::App& command) {
-  add_number<int64_t>(command, max_tokens,
-                      {"--max-tokens", 0, kMaxTokens,
-                       "most tokens of an answer; 0: until the context is full"});
+  add_number<int64_t>(
+      command, max_tokens,
+      {"--max-tokens", 0, kMaxTokens, "most tokens of an answer; 0: until the context is full"});
   const auto set = [this](const CLI::results_t& given) {
     for (const auto& text : given) {
       if (text.empty()) throw CLI::ValidationError("--stop", "the text is empty");
@@ -134,7 +138,8 @@ void LengthOptions::declare(CLI::App& command) {
   };
   // Raw texts: as a list, CLI11 would split "[a,b]" in two.
   command
-      .add_option("--stop", CLI::callback_t(set), "text that ends an answer and is not shown (repeatable)")
+      .add_option("--stop", CLI::callback_t(set),
+                  "text that ends an answer and is not shown (repeatable)")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->type_name("TEXT");

@@ -15,11 +15,11 @@ namespace kvasir::cli {
 /// Name, allowed values and meaning of a number, as help shows them.
 template <class T>
 struct NumberOption {
-  const char* name;        ///< "--top-k"
+  const char* name;  ///< "--top-k"
   T least;
   T most;
   const char* help;
-  bool has_default = true; ///< false: help does not show the value it has before parsing
+  bool has_default = true;  ///< false: help does not show the value it has before parsing
 };
 
 /// Declares a number. Text that is not a number, NaN, and a number outside the range are usage

@@ -47,6 +47,8 @@ Json describe_kv(const Engine& engine) {
   return {{std::string(kv::kv_type_name(*engine.options().kv_type)), bytes}};
 }
 
-std::string hash_text(uint64_t hash) { return fmt::format("{:016x}", hash); }
+std::string hash_text(uint64_t hash) {
+  return fmt::format("{:016x}", hash);
+}
 
 }  // namespace kvasir::cli

@@ -51,7 +51,8 @@ bool assign(T& value, const Json& json) {
 
 Result<SamplingParameters> sampling_from_json(const Json& json, const std::string& path) {
   if (!json.is_object())
-    return make_error(ErrorCode::corrupt_file, "'sampling' in '{}' is {}, not an object", path, brief(json));
+    return make_error(ErrorCode::corrupt_file, "'sampling' in '{}' is {}, not an object", path,
+                      brief(json));
   SamplingParameters parameters;
   size_t known = 0;
   Status status;
@@ -59,14 +60,16 @@ Result<SamplingParameters> sampling_from_json(const Json& json, const std::strin
     if (!json.contains(name)) return;
     ++known;
     if (!assign(value, json[name])) {
-      status = make_error(ErrorCode::corrupt_file, "'sampling.{}' in '{}' is {}", name, path, brief(json[name]));
+      status = make_error(ErrorCode::corrupt_file, "'sampling.{}' in '{}' is {}", name, path,
+                          brief(json[name]));
     }
   });
   if (!status) return std::move(status).error();
   if (known != json.size())
     return make_error(ErrorCode::corrupt_file, "'sampling' in '{}' has an unknown key", path);
   if (auto valid = validate(parameters); !valid)
-    return make_error(ErrorCode::corrupt_file, "'sampling' in '{}': {}", path, valid.error().message);
+    return make_error(ErrorCode::corrupt_file, "'sampling' in '{}': {}", path,
+                      valid.error().message);
   return parameters;
 }
 
@@ -75,7 +78,8 @@ ModelMark mark_from_json(const Json& json) {
   ModelMark mark;
   if (!json.is_object()) return mark;
   const auto text = [&](const char* key) {
-    return json.contains(key) && json[key].is_string() ? json[key].get<std::string>() : std::string();
+    return json.contains(key) && json[key].is_string() ? json[key].get<std::string>()
+                                                       : std::string();
   };
   mark.name = text("name");
   mark.architecture = text("architecture");
@@ -88,7 +92,8 @@ ModelMark mark_from_json(const Json& json) {
 
 Status write_saved_chat(const std::string& path, const SavedChat& chat) {
   Json sampling = Json::object();
-  for_each_parameter(chat.sampling, [&](const char* name, auto value) { sampling[name] = number(value); });
+  for_each_parameter(chat.sampling,
+                     [&](const char* name, auto value) { sampling[name] = number(value); });
   const Json json = {{"kvasir_chat", kVersion},
                      {"model",
                       {{"name", chat.model.name},
@@ -110,8 +115,9 @@ Result<SavedChat> read_saved_chat(const std::string& path) {
     return make_error(ErrorCode::corrupt_file, "'{}' is not a saved conversation", path);
   const Json& version = (*json)["kvasir_chat"];
   if (!version.is_number_integer() || version != kVersion) {
-    return make_error(ErrorCode::unsupported, "'{}' has the format version {}; this program reads {}",
-                      path, brief(version), kVersion);
+    return make_error(ErrorCode::unsupported,
+                      "'{}' has the format version {}; this program reads {}", path, brief(version),
+                      kVersion);
   }
   for (const char* key : {"model", "sampling", "messages"}) {
     if (!json->contains(key))

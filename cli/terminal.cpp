@@ -18,7 +18,7 @@ namespace {
 CancelToken interrupted;           // a signal handler can only reach what is global
 struct sigaction previous_action;  // restored by the guard
 
-int wake_pipe[2] = {-1, -1};        // readable after a Ctrl-C, so that poll sees it
+int wake_pipe[2] = {-1, -1};  // readable after a Ctrl-C, so that poll sees it
 
 void on_interrupt(int) {
   interrupted.request();
@@ -94,7 +94,9 @@ void warn(std::string_view text) {
   print_error(fmt::format("kvasir: warning: {}\n", printable(text)));
 }
 
-void note(std::string_view text) { print_error(fmt::format("{}\n", text)); }
+void note(std::string_view text) {
+  print_error(fmt::format("{}\n", text));
+}
 
 bool print(std::string_view text) {
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
@@ -108,9 +110,15 @@ int finish_output() {
   return fail({ErrorCode::io, "cannot write to standard output: what was printed is not complete"});
 }
 
-bool stdin_is_terminal() { return isatty(STDIN_FILENO) == 1; }
-bool stdout_is_terminal() { return isatty(STDOUT_FILENO) == 1; }
-bool stderr_is_terminal() { return isatty(STDERR_FILENO) == 1; }
+bool stdin_is_terminal() {
+  return isatty(STDIN_FILENO) == 1;
+}
+bool stdout_is_terminal() {
+  return isatty(STDOUT_FILENO) == 1;
+}
+bool stderr_is_terminal() {
+  return isatty(STDERR_FILENO) == 1;
+}
 
 InterruptGuard::InterruptGuard() {
   if (wake_pipe[0] < 0) (void)!pipe2(wake_pipe, O_NONBLOCK | O_CLOEXEC);
@@ -121,9 +129,13 @@ InterruptGuard::InterruptGuard() {
   sigaction(SIGINT, &action, &previous_action);
 }
 
-InterruptGuard::~InterruptGuard() { sigaction(SIGINT, &previous_action, nullptr); }
+InterruptGuard::~InterruptGuard() {
+  sigaction(SIGINT, &previous_action, nullptr);
+}
 
-CancelToken& InterruptGuard::token() { return interrupted; }
+CancelToken& InterruptGuard::token() {
+  return interrupted;
+}
 
 bool InterruptGuard::wait_for_input() {
   while (!interrupted.requested()) {

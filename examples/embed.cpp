@@ -1,7 +1,6 @@
 // A conversation in another program: c++ -std=c++20 embed.cpp $(pkg-config --cflags --libs kvasir)
 // Usage: embed MODEL QUESTION...
 #include <cstdio>
-
 #include <kvasir/kvasir.hpp>
 
 namespace {

@@ -30,8 +30,12 @@ Result<Reply> Chat::regenerate(const ReplyOptions& options, const OnText& on_tex
   });
 }
 
-bool Chat::undo() noexcept { return impl_->conversation.undo(); }
-void Chat::clear() noexcept { impl_->conversation.clear(); }
+bool Chat::undo() noexcept {
+  return impl_->conversation.undo();
+}
+void Chat::clear() noexcept {
+  impl_->conversation.clear();
+}
 
 Status Chat::set_system(std::string text) {
   return guarded([&] {

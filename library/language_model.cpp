@@ -33,14 +33,20 @@ Result<EngineOptions> to_engine_options(const ModelOptions& options) {
   return engine;
 }
 
-double seconds(std::chrono::nanoseconds time) { return std::chrono::duration<double>(time).count(); }
+double seconds(std::chrono::nanoseconds time) {
+  return std::chrono::duration<double>(time).count();
+}
 
 ReplyEnd to_end(FinishReason reason) {
   switch (reason) {
-    case FinishReason::stop: return ReplyEnd::stop;
-    case FinishReason::length: return ReplyEnd::length;
-    case FinishReason::context_full: return ReplyEnd::context_full;
-    case FinishReason::cancelled: break;
+    case FinishReason::stop:
+      return ReplyEnd::stop;
+    case FinishReason::length:
+      return ReplyEnd::length;
+    case FinishReason::context_full:
+      return ReplyEnd::context_full;
+    case FinishReason::cancelled:
+      break;
   }
   return ReplyEnd::cancelled;
 }
@@ -113,9 +119,15 @@ LanguageModel& LanguageModel::operator=(const LanguageModel&) noexcept = default
 LanguageModel& LanguageModel::operator=(LanguageModel&&) noexcept = default;
 LanguageModel::~LanguageModel() = default;
 
-std::string_view LanguageModel::name() const noexcept { return impl_->loaded->name; }
-int64_t LanguageModel::context_tokens() const noexcept { return impl_->engine_options.context_tokens; }
-int64_t LanguageModel::n_vocab() const noexcept { return impl_->loaded->model->n_vocab(); }
+std::string_view LanguageModel::name() const noexcept {
+  return impl_->loaded->name;
+}
+int64_t LanguageModel::context_tokens() const noexcept {
+  return impl_->engine_options.context_tokens;
+}
+int64_t LanguageModel::n_vocab() const noexcept {
+  return impl_->loaded->model->n_vocab();
+}
 
 Result<Chat> LanguageModel::start_chat() const {
   return guarded([&]() -> Result<Chat> {
@@ -158,8 +170,8 @@ Result<std::string> LanguageModel::detokenize(std::span<const int32_t> tokens) c
     for (size_t i = 0; i < tokens.size(); ++i) {
       if (tokens[i] < 0 || tokens[i] >= tokenizer.n_vocab()) {
         return make_error(ErrorCode::invalid_argument,
-                          "token {} at position {} is outside the vocabulary of {} tokens", tokens[i], i,
-                          tokenizer.n_vocab());
+                          "token {} at position {} is outside the vocabulary of {} tokens",
+                          tokens[i], i, tokenizer.n_vocab());
       }
     }
     return tokenizer.decode(tokens);

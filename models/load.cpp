@@ -1,11 +1,10 @@
 #include "models/load.h"
 
 #include <algorithm>
-#include <cstdlib>
 
 #include "core/base/error.h"
 #include "core/base/system_memory.h"
-#include "cpu_kernels/kernels.h"
+#include "core/engine/kernel_choice.h"
 #include "models/decoder.h"
 #include "models/families/families.h"
 
@@ -67,19 +66,11 @@ void read_chat_template(const gguf::Header& header, LoadedModel& loaded) {
   }
 }
 
-Result<const kernels::KernelTable*> kernels_for_this_machine() {
-  const char* forced = std::getenv("KVASIR_ISA");
-  const char* why = "";
-  const auto* table = kernels::choose_kernels(forced, &why);
-  if (table != nullptr) return table;
-  return make_error(ErrorCode::unsupported, "KVASIR_ISA is '{}': {}", forced, why);
-}
-
 }  // namespace
 
 Result<std::unique_ptr<LoadedModel>> load_model(const std::string& path,
                                                 const LoadOptions& options) {
-  auto kernels = kernels_for_this_machine();
+  auto kernels = choose_kernels();
   if (!kernels) return std::move(kernels).error();
   auto opened = gguf::File::open(path);
   if (!opened) return std::move(opened).error();
@@ -102,7 +93,7 @@ Result<std::unique_ptr<LoadedModel>> load_model(const std::string& path,
 
   loaded->tokenizer = std::move(*tokenizer);
 
-  auto decoder = std::make_shared<Decoder>(*config, **kernels);
+  auto decoder = std::make_shared<Decoder>(*config, *kernels->table);
   size_t arena_bytes = 0;
   auto jobs = plan_weights(file.header, decoder->config(), decoder->weights(), &arena_bytes);
   if (!jobs) return std::move(jobs).error();

@@ -12,6 +12,7 @@
 #include "cli/report.h"
 #include "cli/terminal.h"
 #include "core/base/error.h"
+#include "core/engine/kernel_choice.h"
 #include "core/engine/machine_limits.h"
 
 namespace kvasir::cli {
@@ -38,7 +39,9 @@ struct Measured {
   double seconds = 0;
   ForwardStatistics forward;
   double bytes_per_s() const { return static_cast<double>(forward.bytes()) / seconds; }
-  double multiply_adds_per_s() const { return static_cast<double>(forward.multiply_adds()) / seconds; }
+  double multiply_adds_per_s() const {
+    return static_cast<double>(forward.multiply_adds()) / seconds;
+  }
 };
 
 /// Random tokens, as llama-bench takes them.
@@ -50,7 +53,8 @@ std::vector<TokenId> random_tokens(int64_t n, int64_t n_vocab, unsigned seed) {
 }
 
 Measured median(std::vector<Measured> runs) {
-  std::sort(runs.begin(), runs.end(), [](const auto& a, const auto& b) { return a.seconds < b.seconds; });
+  std::sort(runs.begin(), runs.end(),
+            [](const auto& a, const auto& b) { return a.seconds < b.seconds; });
   return runs[runs.size() / 2];
 }
 
@@ -60,24 +64,29 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 
 /// Every position evaluated from an empty context, logits of the last row.
 Result<Measured> run_prefill(Session& session, const Options& options, unsigned seed) {
-  const auto tokens = random_tokens(options.prompt_tokens, session.engine().model().n_vocab(), seed);
+  const auto tokens =
+      random_tokens(options.prompt_tokens, session.engine().model().n_vocab(), seed);
   if (auto s = session.rewind(0); !s) return std::move(s).error();
   session.reset_statistics();
   const auto start = std::chrono::steady_clock::now();
-  if (auto s = session.evaluate(tokens, {}, &InterruptGuard::token()); !s) return std::move(s).error();
-  return Measured{"prefill", options.prompt_tokens, seconds_since(start), session.statistics().forward};
+  if (auto s = session.evaluate(tokens, {}, &InterruptGuard::token()); !s)
+    return std::move(s).error();
+  return Measured{"prefill", options.prompt_tokens, seconds_since(start),
+                  session.statistics().forward};
 }
 
 /// One token after another from an empty context.
 Result<Measured> run_decode(Session& session, const Options& options, unsigned seed) {
-  const auto tokens = random_tokens(options.generate_tokens, session.engine().model().n_vocab(), seed);
+  const auto tokens =
+      random_tokens(options.generate_tokens, session.engine().model().n_vocab(), seed);
   if (auto s = session.rewind(0); !s) return std::move(s).error();
   session.reset_statistics();
   const auto start = std::chrono::steady_clock::now();
   for (const TokenId token : tokens) {
     if (auto s = session.append(token, &InterruptGuard::token()); !s) return std::move(s).error();
   }
-  return Measured{"decode", options.generate_tokens, seconds_since(start), session.statistics().forward};
+  return Measured{"decode", options.generate_tokens, seconds_since(start),
+                  session.statistics().forward};
 }
 
 Json result_json(const Measured& m, const Limits& limits, int threads) {
@@ -109,7 +118,8 @@ Result<std::vector<Measured>> measure(Session& session, const Options& options) 
     const auto seed = static_cast<unsigned>(i + 2);
     for (const bool is_prefill : {true, false}) {
       if ((is_prefill ? options.prompt_tokens : options.generate_tokens) == 0) continue;
-      auto run = is_prefill ? run_prefill(session, options, seed) : run_decode(session, options, seed);
+      auto run =
+          is_prefill ? run_prefill(session, options, seed) : run_decode(session, options, seed);
       if (!run) return std::move(run).error();
       if (i >= 0) (is_prefill ? prefill : decode).push_back(*run);
     }
@@ -124,14 +134,15 @@ void print_table(const Json& json) {
   const auto& limits = json["limits"];
   print(fmt::format("limits: reads {:.1f} GB/s, {:.0f} G multiply-adds/s ({}, {} threads)\n\n",
                     limits["read_gb_per_s"].get<double>(), limits["gmac_per_s"].get<double>(),
-                    json["machine"]["isa"].get<std::string>(), json["machine"]["threads"].get<int>()));
+                    json["machine"]["isa"].get<std::string>(),
+                    json["machine"]["threads"].get<int>()));
   print(fmt::format("{:<8} {:>7} {:>12} {:>9} {:>9} {:>15}\n", "mode", "tokens", "tokens/s", "GB/s",
                     "G mac/s", "share of limit"));
   for (const auto& r : json["results"]) {
-    print(fmt::format("{:<8} {:>7} {:>12.1f} {:>9.1f} {:>9.1f} {:>14.1f}%\n", r["mode"].get<std::string>(),
-                      r["tokens"].get<int64_t>(), r["tokens_per_s"].get<double>(),
-                      r["gb_per_s"].get<double>(), r["gmac_per_s"].get<double>(),
-                      100 * r["share_of_limit"].get<double>()));
+    print(fmt::format("{:<8} {:>7} {:>12.1f} {:>9.1f} {:>9.1f} {:>14.1f}%\n",
+                      r["mode"].get<std::string>(), r["tokens"].get<int64_t>(),
+                      r["tokens_per_s"].get<double>(), r["gb_per_s"].get<double>(),
+                      r["gmac_per_s"].get<double>(), 100 * r["share_of_limit"].get<double>()));
   }
   for (const auto& r : json["results"]) {
     print(fmt::format("\n{}: milliseconds of {} tokens by zone\n", r["mode"].get<std::string>(),
@@ -165,13 +176,15 @@ int run(const Options& options) {
   Json json;
   json["machine"] = describe_engine(*ready->engine);
   json["machine"]["cpu"] = cpu_name();
-  json["model"] = {{"name", ready->loaded->name}, {"path", ready->loaded->path},
+  json["model"] = {{"name", ready->loaded->name},
+                   {"path", ready->loaded->path},
                    {"weight_bytes", ready->engine->memory_plan().weight_bytes}};
   json["limits"] = {{"read_gb_per_s", limits.read_bytes_per_s / 1e9},
                     {"gmac_per_s", limits.multiply_adds_per_s / 1e9}};
   json["repetitions"] = options.repetitions;
   json["results"] = Json::array();
-  for (const auto& m : *results) json["results"].push_back(result_json(m, limits, ready->engine->threads()));
+  for (const auto& m : *results)
+    json["results"].push_back(result_json(m, limits, ready->engine->threads()));
   if (options.json) {
     print(to_text(json, 2) + "\n");
   } else {
@@ -183,7 +196,8 @@ int run(const Options& options) {
 }  // namespace
 
 void add_bench(CLI::App& app, Run& run_later) {
-  auto* command = app.add_subcommand("bench", "prefill and decode speed against this machine's limits");
+  auto* command =
+      app.add_subcommand("bench", "prefill and decode speed against this machine's limits");
   auto options = std::make_shared<Options>();
   declare_model(*command, options->model)->required();
   add_number<int64_t>(*command, options->prompt_tokens,
@@ -196,7 +210,8 @@ void add_bench(CLI::App& app, Run& run_later) {
   declare_json(*command, options->json);
   command->callback([options, &run_later] {
     if (options->prompt_tokens == 0 && options->generate_tokens == 0)
-      throw CLI::ValidationError("--prompt-tokens and --generate-tokens", "both are 0: nothing to measure");
+      throw CLI::ValidationError("--prompt-tokens and --generate-tokens",
+                                 "both are 0: nothing to measure");
     run_later = [options] { return run(*options); };
   });
 }

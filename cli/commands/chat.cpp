@@ -1,4 +1,6 @@
 // kvasir chat: a conversation in the terminal.
+#include "cli/chat.h"
+
 #include <fmt/format.h>
 
 #include <cstdlib>
@@ -6,7 +8,6 @@
 #include <optional>
 #include <random>
 
-#include "cli/chat.h"
 #include "cli/commands.h"
 #include "cli/line_editor.h"
 #include "cli/loading.h"

@@ -46,7 +46,8 @@ Result<Question> read_question(const Options& options) {
     question.messages = std::move(*messages);
     return question;
   }
-  auto text = options.prompt ? Result<std::string>(*options.prompt) : read_text(options.prompt_file);
+  auto text =
+      options.prompt ? Result<std::string>(*options.prompt) : read_text(options.prompt_file);
   if (!text) return std::move(text).error();
   if (options.raw) {
     question.raw_text = std::move(*text);
@@ -61,7 +62,8 @@ Result<Question> read_question(const Options& options) {
   return question;
 }
 
-Result<std::vector<TokenId>> prompt_ids(const Question& question, const LoadedModel& loaded, bool raw) {
+Result<std::vector<TokenId>> prompt_ids(const Question& question, const LoadedModel& loaded,
+                                        bool raw) {
   if (raw) return raw_prompt(*loaded.tokenizer, question.raw_text);
   if (loaded.chat_template == nullptr) {
     return make_error(ErrorCode::unsupported, "{}; --raw gives the prompt to the model as it is",
@@ -105,7 +107,8 @@ Json statistics_json(const Ready& ready, Session& session, const Generation& ans
   // From the begin of loading to the logits of the first token; null when none came.
   const auto began = printer.answer_began();
   statistics["time_to_first_token_s"] =
-      began > ready.start ? Json(std::chrono::duration<double>(began - ready.start).count()) : Json();
+      began > ready.start ? Json(std::chrono::duration<double>(began - ready.start).count())
+                          : Json();
   statistics["peak_memory_bytes"] = peak_resident_bytes();
   return statistics;
 }
@@ -125,8 +128,8 @@ int run(const Options& options) {
 
   const InterruptGuard guard;
   AnswerPrinter printer(options.json ? AnswerPrinter::Text::kept : AnswerPrinter::Text::shown);
-  auto answer = generate(**session, tokenizer, *prompt, how, printer.callbacks(),
-                         &InterruptGuard::token());
+  auto answer =
+      generate(**session, tokenizer, *prompt, how, printer.callbacks(), &InterruptGuard::token());
   if (!answer) {
     printer.abandon();
     return fail(answer.error());
@@ -153,15 +156,20 @@ int run(const Options& options) {
 void declare_question(CLI::App& command, Options& options) {
   auto* sources = command.add_option_group("Question", "exactly one of these");
   sources->add_option("--prompt", options.prompt, "what to answer")->type_name("TEXT");
-  sources->add_option("--prompt-file", options.prompt_file, "file with what to answer; - is standard input")
+  sources
+      ->add_option("--prompt-file", options.prompt_file,
+                   "file with what to answer; - is standard input")
       ->type_name("FILE");
-  auto* messages = sources->add_option("--messages", options.messages_file,
-                                       "JSON file, a list of {\"role\": .., \"content\": ..}; - is "
-                                       "standard input")
+  auto* messages = sources
+                       ->add_option("--messages", options.messages_file,
+                                    "JSON file, a list of {\"role\": .., \"content\": ..}; - is "
+                                    "standard input")
                        ->type_name("FILE");
   sources->require_option(1);
   auto* system = declare_system(command, options.system)->excludes(messages);
-  command.add_flag("--raw", options.raw, "give the prompt to the model as it is, without its chat template")
+  command
+      .add_flag("--raw", options.raw,
+                "give the prompt to the model as it is, without its chat template")
       ->excludes(messages)
       ->excludes(system);
 }

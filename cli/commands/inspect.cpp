@@ -32,19 +32,32 @@ T element(const gguf::Array& array, size_t i) {
 Json array_element(const gguf::Array& array, size_t i) {
   using gguf::ValueType;
   switch (array.element_type) {
-    case ValueType::u8: return element<uint8_t>(array, i);
-    case ValueType::i8: return element<int8_t>(array, i);
-    case ValueType::u16: return element<uint16_t>(array, i);
-    case ValueType::i16: return element<int16_t>(array, i);
-    case ValueType::u32: return element<uint32_t>(array, i);
-    case ValueType::i32: return element<int32_t>(array, i);
-    case ValueType::f32: return element<float>(array, i);
-    case ValueType::boolean: return element<uint8_t>(array, i) != 0;
-    case ValueType::u64: return element<uint64_t>(array, i);
-    case ValueType::i64: return element<int64_t>(array, i);
-    case ValueType::f64: return element<double>(array, i);
-    case ValueType::string: return std::string(array.strings[i]);
-    case ValueType::array: break;
+    case ValueType::u8:
+      return element<uint8_t>(array, i);
+    case ValueType::i8:
+      return element<int8_t>(array, i);
+    case ValueType::u16:
+      return element<uint16_t>(array, i);
+    case ValueType::i16:
+      return element<int16_t>(array, i);
+    case ValueType::u32:
+      return element<uint32_t>(array, i);
+    case ValueType::i32:
+      return element<int32_t>(array, i);
+    case ValueType::f32:
+      return element<float>(array, i);
+    case ValueType::boolean:
+      return element<uint8_t>(array, i) != 0;
+    case ValueType::u64:
+      return element<uint64_t>(array, i);
+    case ValueType::i64:
+      return element<int64_t>(array, i);
+    case ValueType::f64:
+      return element<double>(array, i);
+    case ValueType::string:
+      return std::string(array.strings[i]);
+    case ValueType::array:
+      break;
   }
   return nullptr;
 }
@@ -82,7 +95,10 @@ Json tensors_json(const gguf::Header& header) {
   for (const auto& t : header.tensors()) {
     Json shape = Json::array();
     for (int d = 0; d < t.n_dims; ++d) shape.push_back(t.shape[static_cast<size_t>(d)]);
-    all.push_back({{"name", t.name}, {"type", dtype_name(t.dtype)}, {"shape", shape}, {"bytes", t.size_bytes}});
+    all.push_back({{"name", t.name},
+                   {"type", dtype_name(t.dtype)},
+                   {"shape", shape},
+                   {"bytes", t.size_bytes}});
   }
   return all;
 }
@@ -98,8 +114,9 @@ Json plan_json(const MemoryPlan& plan) {
 }
 
 void print_text(const gguf::File& file, const LoadedModel& loaded, const MemoryPlan& plan) {
-  print(fmt::format("{}\nGGUF v{}, {} tensors, {:.1f} MB\n\nmetadata\n", printable(file.mapping.path()),
-                    file.header.version(), file.header.tensors().size(),
+  print(fmt::format("{}\nGGUF v{}, {} tensors, {:.1f} MB\n\nmetadata\n",
+                    printable(file.mapping.path()), file.header.version(),
+                    file.header.tensors().size(),
                     static_cast<double>(file.mapping.bytes().size()) / 1e6));
   for (const auto& entry : file.header.metadata()) {
     print(fmt::format("  {} = {}\n", printable(entry.key),
@@ -110,8 +127,8 @@ void print_text(const gguf::File& file, const LoadedModel& loaded, const MemoryP
     std::string shape;
     for (int d = 0; d < t.n_dims; ++d)
       shape += fmt::format("{}{}", d > 0 ? " x " : "", t.shape[static_cast<size_t>(d)]);
-    print(fmt::format("  {:<40} {:<8} {:<16} {:>12} bytes\n", printable(t.name), dtype_name(t.dtype),
-                      shape, t.size_bytes));
+    print(fmt::format("  {:<40} {:<8} {:<16} {:>12} bytes\n", printable(t.name),
+                      dtype_name(t.dtype), shape, t.size_bytes));
   }
   const auto mb = [](size_t bytes) { return static_cast<double>(bytes) / 1e6; };
   print(fmt::format(
@@ -119,8 +136,8 @@ void print_text(const gguf::File& file, const LoadedModel& loaded, const MemoryP
       "  weights   {:>10.1f} MB packed\n  KV        {:>10.1f} MB ({} bytes a token, {})\n"
       "  scratch   {:>10.1f} MB\n  total     {:>10.1f} MB\n",
       printable(loaded.tokenizer->description()), loaded.tokenizer->n_vocab(),
-      loaded.chat_template ? "in the file" : printable(loaded.chat_template_error), plan.context_tokens,
-      mb(plan.weight_bytes), mb(plan.kv_bytes), plan.kv_bytes_per_token,
+      loaded.chat_template ? "in the file" : printable(loaded.chat_template_error),
+      plan.context_tokens, mb(plan.weight_bytes), mb(plan.kv_bytes), plan.kv_bytes_per_token,
       kv::kv_type_name(plan.kv_type), mb(plan.scratch_bytes), mb(plan.total_bytes())));
 }
 
@@ -163,7 +180,8 @@ int run(const Options& options) {
 }  // namespace
 
 void add_inspect(CLI::App& app, Run& run_later) {
-  auto* command = app.add_subcommand("inspect", "metadata, tensors and memory plan of a model file");
+  auto* command =
+      app.add_subcommand("inspect", "metadata, tensors and memory plan of a model file");
   auto options = std::make_shared<Options>();
   declare_model(*command, options->model)->required();
   options->compute.declare(*command);

@@ -16,14 +16,16 @@ int run(bool json) {
   const auto models = list_cached_models();
   if (json) {
     Json all = Json::array();
-    for (const auto& m : models) all.push_back({{"name", m.name}, {"path", m.path}, {"bytes", m.size_bytes}});
+    for (const auto& m : models)
+      all.push_back({{"name", m.name}, {"path", m.path}, {"bytes", m.size_bytes}});
     print(to_text(all, 2) + "\n");
     return finish_output();
   }
   if (models.empty())
     note(fmt::format("no models in {} (scripts/fetch-model brings them)", model_cache_folder()));
   for (const auto& m : models)
-    print(fmt::format("{:<40} {:>8.1f} MB\n", printable(m.name), static_cast<double>(m.size_bytes) / 1e6));
+    print(fmt::format("{:<40} {:>8.1f} MB\n", printable(m.name),
+                      static_cast<double>(m.size_bytes) / 1e6));
   return finish_output();
 }
 

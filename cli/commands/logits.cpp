@@ -36,8 +36,8 @@ Result<std::vector<TokenId>> read_ids(const Json& list, const std::string& where
   if (list.empty()) return make_error(ErrorCode::invalid_argument, "{} is empty", where);
   for (size_t i = 0; i < list.size(); ++i) {
     if (!list[i].is_number_integer() || list[i] < 0 || list[i] > INT32_MAX) {
-      return make_error(ErrorCode::invalid_argument, "element {} of {} is {}, not a token id", i, where,
-                        brief(list[i]));
+      return make_error(ErrorCode::invalid_argument, "element {} of {} is {}, not a token id", i,
+                        where, brief(list[i]));
     }
     ids.push_back(list[i].get<TokenId>());
   }
@@ -63,8 +63,9 @@ Result<Asked> read_sequences(const std::string& path) {
   }
   for (size_t i = 0; i < json.size(); ++i) {
     if (!json[i].is_array())
-      return make_error(ErrorCode::invalid_argument, "element {} of {} is {}, but element 0 is a list", i,
-                        where, brief(json[i]));
+      return make_error(ErrorCode::invalid_argument,
+                        "element {} of {} is {}, but element 0 is a list", i, where,
+                        brief(json[i]));
     auto ids = read_ids(json[i], fmt::format("list {} in '{}'", i, path));
     if (!ids) return std::move(ids).error();
     asked.sequences.push_back(std::move(*ids));
@@ -83,7 +84,8 @@ std::string numbered(const std::string& path, size_t i) {
 
 /// NumPy format 1.0 (https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html).
 std::string npy_header(int64_t rows, int64_t columns) {
-  std::string dict = fmt::format("{{'descr': '<f4', 'fortran_order': False, 'shape': ({}, {}), }}", rows, columns);
+  std::string dict =
+      fmt::format("{{'descr': '<f4', 'fortran_order': False, 'shape': ({}, {}), }}", rows, columns);
   const size_t total = (10 + dict.size() + 1 + 63) / 64 * 64;
   dict.resize(total - 10 - 1, ' ');
   dict += '\n';
@@ -118,8 +120,8 @@ Status step(Engine& engine, const Asked& asked, std::vector<Running>& running, b
     const auto n = std::min<size_t>(ids.size() - running[i].done, static_cast<size_t>(left));
     if (n == 0) continue;
     const bool ends = running[i].done + n == ids.size();
-    requests.push_back({running[i].sequence.get(), std::span(ids).subspan(running[i].done, n), !last,
-                        last && ends});
+    requests.push_back({running[i].sequence.get(), std::span(ids).subspan(running[i].done, n),
+                        !last, last && ends});
     which.push_back(i);
     left -= static_cast<int64_t>(n);
   }
@@ -130,10 +132,13 @@ Status step(Engine& engine, const Asked& asked, std::vector<Running>& running, b
   const auto n_vocab = static_cast<size_t>(engine.model().n_vocab());
   auto logits = engine.logits();
   for (size_t r = 0; r < requests.size(); ++r) {
-    const size_t rows = requests[r].all_logits ? requests[r].tokens.size() : (requests[r].last_logits ? 1 : 0);
+    const size_t rows =
+        requests[r].all_logits ? requests[r].tokens.size() : (requests[r].last_logits ? 1 : 0);
     const auto mine = logits.first(rows * n_vocab);
     logits = logits.subspan(rows * n_vocab);
-    if (auto s = running[which[r]].file.write({reinterpret_cast<const char*>(mine.data()), mine.size_bytes()}); !s)
+    if (auto s = running[which[r]].file.write(
+            {reinterpret_cast<const char*>(mine.data()), mine.size_bytes()});
+        !s)
       return s;
     running[which[r]].done += requests[r].tokens.size();
   }
@@ -147,14 +152,16 @@ Status evaluate(Engine& engine, const Asked& asked, const Options& options, Tota
     const auto& ids = asked.sequences[i];
     for (size_t p = 0; p < ids.size(); ++p) {
       if (ids[p] >= engine.model().n_vocab()) {
-        return make_error(ErrorCode::invalid_argument,
-                          "token {} at position {} of list {} is outside the vocabulary of {} tokens",
-                          ids[p], p, i, engine.model().n_vocab());
+        return make_error(
+            ErrorCode::invalid_argument,
+            "token {} at position {} of list {} is outside the vocabulary of {} tokens", ids[p], p,
+            i, engine.model().n_vocab());
       }
     }
     auto sequence = engine.new_sequence();
     if (!sequence) return std::move(sequence).error();
-    auto file = AtomicFile::create(asked.is_list_of_lists ? numbered(options.output, i) : options.output);
+    auto file =
+        AtomicFile::create(asked.is_list_of_lists ? numbered(options.output, i) : options.output);
     if (!file) return std::move(file).error();
     const auto rows = static_cast<int64_t>(options.last ? 1 : ids.size());
     if (auto s = file->write(npy_header(rows, engine.model().n_vocab())); !s) return s;
@@ -164,7 +171,8 @@ Status evaluate(Engine& engine, const Asked& asked, const Options& options, Tota
   const InterruptGuard guard;
   ProgressBar bar("evaluating");
   while (totals.evaluated < total) {
-    if (auto s = step(engine, asked, running, options.last, totals, &InterruptGuard::token()); !s) return s;
+    if (auto s = step(engine, asked, running, options.last, totals, &InterruptGuard::token()); !s)
+      return s;
     bar.update(totals.evaluated, total);
   }
   totals.kv_bytes_by_type = describe_kv(engine);
@@ -188,7 +196,8 @@ int run(const Options& options) {
   engine_options.max_logit_rows =
       options.last ? engine_options.max_sequences
                    : std::min(engine_options.prefill_chunk, static_cast<int64_t>(all));
-  if (engine_options.context_tokens == 0) engine_options.context_tokens = static_cast<int64_t>(longest);
+  if (engine_options.context_tokens == 0)
+    engine_options.context_tokens = static_cast<int64_t>(longest);
   auto ready = load_for(options.model, engine_options);
   if (!ready) return fail(ready.error());
   Totals totals;
@@ -213,10 +222,14 @@ void add_logits(CLI::App& app, Run& run_later) {
   auto* command = app.add_subcommand("logits", "logits of token ids as float32 NumPy files");
   auto options = std::make_shared<Options>();
   declare_model(*command, options->model)->required();
-  command->add_option("--tokens", options->tokens_file,
-                      "JSON list of ids, or list of lists: then out.0.npy, out.1.npy, ...")
-      ->required()->type_name("FILE");
-  command->add_option("--output", options->output, "[n_tokens, n_vocab] float32 .npy")->required()->type_name("FILE");
+  command
+      ->add_option("--tokens", options->tokens_file,
+                   "JSON list of ids, or list of lists: then out.0.npy, out.1.npy, ...")
+      ->required()
+      ->type_name("FILE");
+  command->add_option("--output", options->output, "[n_tokens, n_vocab] float32 .npy")
+      ->required()
+      ->type_name("FILE");
   command->add_flag("--last", options->last, "only the last token's row");
   options->compute.declare(*command);
   declare_json(*command, options->json);

@@ -1,5 +1,6 @@
 // kvasir system: what this machine is, and what was chosen for it.
 #include <fmt/format.h>
+#include <kvasir/version.h>
 
 #include <memory>
 
@@ -9,9 +10,9 @@
 #include "cli/report.h"
 #include "cli/terminal.h"
 #include "core/base/system_memory.h"
+#include "core/engine/kernel_choice.h"
 #include "core/engine/machine_limits.h"
 #include "core/threads/threads.h"
-#include "kvasir/version.h"
 
 namespace kvasir::cli {
 namespace {
@@ -22,15 +23,13 @@ struct Options {
   int32_t threads = 0;
 };
 
-Json choices_json(const kernels::KernelTable& chosen) {
-  int count = 0;
-  const auto* choices = kernels::kernel_choices(&count);
+Json sets_json(const KernelChoice& chosen) {
   Json all = Json::array();
-  for (int i = 0; i < count; ++i) {
-    all.push_back({{"name", choices[i].name},
-                   {"needs", choices[i].needs},
-                   {"available", choices[i].cpu_has_it},
-                   {"chosen", choices[i].table == &chosen}});
+  for (const auto& set : kernel_sets()) {
+    all.push_back({{"name", set.name},
+                   {"needs", set.needs},
+                   {"available", set.available},
+                   {"chosen", set.name == chosen.table->name}});
   }
   return all;
 }
@@ -68,7 +67,7 @@ void print_text(const Json& json) {
 int run(const Options& options) {
   auto choice = choose_kernels();
   if (!choice) return fail(choice.error());
-  const ChosenKernels& chosen = *choice;
+  const KernelChoice& chosen = *choice;
   const auto advice = advise_threads();
   const int count = options.threads > 0 ? options.threads : advice.count;
   Json json = {{"version", kVersion},
@@ -76,7 +75,7 @@ int run(const Options& options) {
                {"cpu_features", cpu_features()},
                {"isa", chosen.table->name},
                {"isa_reason", chosen.reason},
-               {"kernels", choices_json(*chosen.table)},
+               {"kernels", sets_json(chosen)},
                {"threads", count},
                {"threads_reason", options.threads > 0 ? "asked for with --threads" : advice.reason},
                {"affinity_cpus", advice.affinity},
@@ -104,7 +103,8 @@ int run(const Options& options) {
 }  // namespace
 
 void add_system(CLI::App& app, Run& run_later) {
-  auto* command = app.add_subcommand("system", "CPU, kernels, threads and measured limits of this machine");
+  auto* command =
+      app.add_subcommand("system", "CPU, kernels, threads and measured limits of this machine");
   auto options = std::make_shared<Options>();
   declare_json(*command, options->json);
   command->add_flag("--no-measure", options->no_measure, "skip measuring bandwidth and peak");

@@ -32,7 +32,8 @@ uint64_t read_all(const std::byte* at, size_t size) {
 
 double measure_read_bandwidth(std::span<const std::byte> memory, Threads& threads, int rounds) {
   // Small memory is read several times a round, so that a round takes at least some milliseconds.
-  const size_t repeats = std::max<size_t>(1, (size_t{256} << 20) / std::max<size_t>(1, memory.size()));
+  const size_t repeats =
+      std::max<size_t>(1, (size_t{256} << 20) / std::max<size_t>(1, memory.size()));
   std::atomic<uint64_t> keep{0};
   double best = 0;
   for (int round = 0; round < rounds; ++round) {

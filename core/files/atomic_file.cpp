@@ -41,7 +41,9 @@ Result<AtomicFile> AtomicFile::create(const std::string& path) {
   return file;
 }
 
-AtomicFile::AtomicFile(AtomicFile&& other) noexcept { *this = std::move(other); }
+AtomicFile::AtomicFile(AtomicFile&& other) noexcept {
+  *this = std::move(other);
+}
 
 AtomicFile& AtomicFile::operator=(AtomicFile&& other) noexcept {
   std::swap(path_, other.path_);

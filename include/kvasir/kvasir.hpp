@@ -1,10 +1,13 @@
 // Kvasir for programs that embed it: load a model, talk with it, stream its answers.
 //
-// No call throws, aborts, exits, prints, or looks at the locale. What can fail returns a Result or a
-// Status (kvasir/result.h) whose message is for people; running out of memory is an Error too.
+// No call throws, aborts, exits, prints, or looks at the locale. What can fail returns a Result or
+// a Status (kvasir/result.h) whose message is for people; running out of memory is an Error too.
 // Callbacks run on the calling thread; one that throws ends the call with ErrorCode::internal.
-// Any call that works for long takes a CancelToken, which any thread may set; it ends within 100 ms.
+// Any call that works for long takes a CancelToken, which any thread may set; it ends within 100
+// ms.
 #pragma once
+
+#include <kvasir/version.h>
 
 #include <cstdint>
 #include <functional>
@@ -16,23 +19,24 @@
 
 #include "kvasir/cancel.h"
 #include "kvasir/result.h"
-#include "kvasir/version.h"
 
 namespace kvasir {
 
 class Chat;
 
 struct ModelOptions {
-  int threads = 0;              ///< to load and compute with; 0: as many as fit the machine
-  int64_t context_tokens = 0;   ///< most tokens of a chat; 0: what the model was trained for
-  int64_t prefill_chunk = 512;  ///< prompt tokens evaluated together; never changes a result
-  std::string kv_type = "auto"; ///< keys and values: "f32", "f16", or "auto" (f32 for f32 models)
-  std::function<void(int64_t done_bytes, int64_t total_bytes)> progress;  ///< of loading; may be empty
+  int threads = 0;               ///< to load and compute with; 0: as many as fit the machine
+  int64_t context_tokens = 0;    ///< most tokens of a chat; 0: what the model was trained for
+  int64_t prefill_chunk = 512;   ///< prompt tokens evaluated together; never changes a result
+  std::string kv_type = "auto";  ///< keys and values: "f32", "f16", or "auto" (f32 for f32 models)
+  std::function<void(int64_t done_bytes, int64_t total_bytes)>
+      progress;                         ///< of loading; may be empty
   const CancelToken* cancel = nullptr;  ///< of loading
 };
 
 /// How an answer is sampled and when it ends. Steps in this order: penalties, temperature, top-k,
-/// top-p, min-p, draw. The same options and the same conversation give the same answer, bit for bit.
+/// top-p, min-p, draw. The same options and the same conversation give the same answer, bit for
+/// bit.
 struct ReplyOptions {
   float temperature = 0.7F;         ///< 0: always the most likely token, of equals the lowest id
   int32_t top_k = 0;                ///< 0: all tokens
@@ -75,10 +79,11 @@ enum class Markup : uint8_t { as_text, parse };
 class [[gnu::visibility("default")]] LanguageModel {
  public:
   /// `path_or_name`: a GGUF file, or the name of one in the folder of models ($KVASIR_MODELS, else
-  /// $XDG_CACHE_HOME/kvasir/models, else ~/.cache/kvasir/models). The environment variable KVASIR_ISA
-  /// may force a set of kernels. out_of_memory, before anything is read, when weights and a full
-  /// context would not fit the memory that is available.
-  static Result<LanguageModel> load(const std::string& path_or_name, const ModelOptions& options = {});
+  /// $XDG_CACHE_HOME/kvasir/models, else ~/.cache/kvasir/models). The environment variable
+  /// KVASIR_ISA may force a set of kernels. out_of_memory, before anything is read, when weights
+  /// and a full context would not fit the memory that is available.
+  static Result<LanguageModel> load(const std::string& path_or_name,
+                                    const ModelOptions& options = {});
 
   LanguageModel(const LanguageModel&) noexcept;
   LanguageModel(LanguageModel&&) noexcept;
@@ -102,7 +107,8 @@ class [[gnu::visibility("default")]] LanguageModel {
                          const OnText& on_text = {}, const CancelToken* cancel = nullptr) const;
 
   /// Token ids of any bytes, without BOS.
-  Result<std::vector<int32_t>> tokenize(std::string_view text, Markup markup = Markup::as_text) const;
+  Result<std::vector<int32_t>> tokenize(std::string_view text,
+                                        Markup markup = Markup::as_text) const;
   /// The bytes of the ids, which need not be whole characters. invalid_argument for an id outside
   /// the vocabulary.
   Result<std::string> detokenize(std::span<const int32_t> tokens) const;

@@ -174,12 +174,13 @@ TEST_CASE("given an answer on its way, when another thread cancels, then the cha
   CHECK(next->tokens.size() == 4);
 }
 
-TEST_CASE("given a callback that throws, when it is called, then the call fails and nothing changed") {
+TEST_CASE(
+    "given a callback that throws, when it is called, then the call fails and nothing changed") {
   const TinyFile file(true);
   auto chat = load(file.path()).start_chat();
   REQUIRE(chat);
-  const auto failed =
-      chat->send("Hi", greedy(8), [](std::string_view) { throw std::runtime_error("no room on screen"); });
+  const auto failed = chat->send(
+      "Hi", greedy(8), [](std::string_view) { throw std::runtime_error("no room on screen"); });
   REQUIRE_FALSE(failed);
   CHECK(failed.error().code == ErrorCode::internal);
   CHECK(failed.error().message == "no room on screen");
