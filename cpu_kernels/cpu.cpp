@@ -28,7 +28,9 @@ uint64_t saved_states() {
   return (uint64_t{high} << 32) | low;
 }
 
-bool bit(uint32_t word, int n) { return ((word >> n) & 1U) != 0; }
+bool bit(uint32_t word, int n) {
+  return ((word >> n) & 1U) != 0;
+}
 
 }  // namespace
 
@@ -38,8 +40,8 @@ CpuFeatures detect_cpu() {
   const bool osxsave = bit(one.c, 27);
   if (!osxsave) return found;
   const uint64_t states = saved_states();
-  const bool ymm = (states & 0x6) == 0x6;     // SSE and AVX
-  const bool zmm = (states & 0xE6) == 0xE6;   // and opmask, ZMM0-15 upper halves, ZMM16-31
+  const bool ymm = (states & 0x6) == 0x6;    // SSE and AVX
+  const bool zmm = (states & 0xE6) == 0xE6;  // and opmask, ZMM0-15 upper halves, ZMM16-31
   const Registers seven = cpuid(7, 0);
   const bool fma = bit(one.c, 12);
   const bool f16c = bit(one.c, 29);
@@ -62,7 +64,9 @@ CpuFeatures detect_cpu() {
 
 #else
 
-CpuFeatures detect_cpu() { return {}; }
+CpuFeatures detect_cpu() {
+  return {};
+}
 
 #endif
 

@@ -21,7 +21,9 @@ uint16_t load_half(const std::byte* at) {
   return half;
 }
 
-bool is_finite_half(uint16_t half) { return (half & 0x7C00U) != 0x7C00U; }
+bool is_finite_half(uint16_t half) {
+  return (half & 0x7C00U) != 0x7C00U;
+}
 
 size_t scale_bytes(WeightFormat format, int64_t n_groups) {
   const auto groups = static_cast<size_t>(n_groups);
@@ -76,7 +78,8 @@ bool pack_dense(const std::byte* source, size_t row_bytes, int64_t rows, int64_t
   for (int64_t r = 0; r < rows; ++r) {
     for (int64_t k = 0; k < n_columns; ++k) {
       T value;
-      std::memcpy(&value, source + static_cast<size_t>(r) * row_bytes + static_cast<size_t>(k) * sizeof(T),
+      std::memcpy(&value,
+                  source + static_cast<size_t>(r) * row_bytes + static_cast<size_t>(k) * sizeof(T),
                   sizeof(T));
       if (!is_finite(value)) return false;
       std::memcpy(panel + static_cast<size_t>(k * kPanelRows + r) * sizeof(T), &value, sizeof(T));
@@ -91,11 +94,16 @@ size_t packed_panel_bytes(WeightFormat format, int64_t n_columns) {
   const auto columns = static_cast<size_t>(n_columns);
   const size_t n_groups = columns / kGroupColumns;
   switch (format) {
-    case WeightFormat::f32: return columns * kPanelRows * 4;
-    case WeightFormat::f16: return (columns * kPanelRows * 2 + 63) / 64 * 64;
-    case WeightFormat::q4_1: return scale_bytes(format, n_columns / kGroupColumns) + n_groups * 256;
-    case WeightFormat::q8_0: return scale_bytes(format, n_columns / kGroupColumns) + n_groups * 512;
-    case WeightFormat::count: break;
+    case WeightFormat::f32:
+      return columns * kPanelRows * 4;
+    case WeightFormat::f16:
+      return (columns * kPanelRows * 2 + 63) / 64 * 64;
+    case WeightFormat::q4_1:
+      return scale_bytes(format, n_columns / kGroupColumns) + n_groups * 256;
+    case WeightFormat::q8_0:
+      return scale_bytes(format, n_columns / kGroupColumns) + n_groups * 512;
+    case WeightFormat::count:
+      break;
   }
   return 0;
 }
@@ -117,7 +125,8 @@ bool pack_panel(WeightFormat format, const std::byte* source, size_t source_row_
       return pack_q4_1(rows_start, source_row_bytes, rows, n_groups, destination);
     case WeightFormat::q8_0:
       return pack_q8_0(rows_start, source_row_bytes, rows, n_groups, destination);
-    case WeightFormat::count: break;
+    case WeightFormat::count:
+      break;
   }
   return false;
 }
@@ -157,7 +166,8 @@ void unpack_row(const PackedMatrix& weights, int64_t row, float* values) {
         }
       }
       return;
-    case WeightFormat::count: return;
+    case WeightFormat::count:
+      return;
   }
 }
 

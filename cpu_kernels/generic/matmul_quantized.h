@@ -66,8 +66,8 @@ struct QuantizedMatmul {
   // every row of the batch passes by. 128 rows of 1,024 activation codes are 128 KB of L2.
   static constexpr int64_t kTileGroups = 32;
   static constexpr int64_t kBlockRows = 128;
-  // One row, 576 columns, one thread of a Zen 5, GB/s of Q4_1 and Q8_0 as here; 8,192 bytes ahead; with
-  // only the codes fetched, 4,096 bytes ahead, which left the next panel's scales out:
+  // One row, 576 columns, one thread of a Zen 5, GB/s of Q4_1 and Q8_0 as here; 8,192 bytes ahead;
+  // with only the codes fetched, 4,096 bytes ahead, which left the next panel's scales out:
   //   weights from L3, VNNI   89, 69; 100, 60; 86, 49        AVX2   70, 74; 70, 62; 65, 39
   //   from memory (plain reads: 37), VNNI   61; 55; 34; and 20 without any
   static constexpr int64_t kPrefetchBytes = 16384;

@@ -6,8 +6,9 @@
 
 namespace kvasir::kernels::generic {
 
-/// Every product has codes of its own. With the same ones for all chains the compiler took one product
-/// for all of them: "peaks" of 1,183 G/s without VNNI, where 509 is what the pipes do, 340 (254) on AVX2.
+/// Every product has codes of its own. With the same ones for all chains the compiler took one
+/// product for all of them: "peaks" of 1,183 G/s without VNNI, where 509 is what the pipes do, 340
+/// (254) on AVX2.
 template <class V>
 int64_t multiply_add_peak(int64_t rounds) {
   using Dot = typename V::DotUnsigned4;

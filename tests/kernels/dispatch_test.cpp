@@ -1,8 +1,7 @@
-#include "tests/kernels/isas.h"
-
 #include <cstdlib>
 
 #include "cpu_kernels/cpu.h"
+#include "tests/kernels/isas.h"
 
 using namespace kvasir::kernels;        // NOLINT
 using namespace kvasir::kernels::test;  // NOLINT
@@ -49,9 +48,8 @@ TEST_CASE("given the compiler's view of this CPU, when detected by us, then both
   const auto cpu = detect_cpu();
   __builtin_cpu_init();
   CHECK(cpu.avx2 == (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")));
-  CHECK(cpu.avx512 ==
-        (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")));
+  CHECK(cpu.avx512 == (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")));
   CHECK(cpu.avx512vnni == (cpu.avx512 && __builtin_cpu_supports("avx512vnni")));
 #endif
 }
