@@ -44,9 +44,10 @@ int run_command_line(int argc, char** argv) {
   app.set_version_flag("--version", std::string("kvasir ") + kVersion);
   app.require_subcommand(1);
   app.footer(
-      "Environment: KVASIR_ISA forces a set of kernels (`kvasir system` lists them); KVASIR_MODELS "
-      "is the\nfolder of models.\nExit codes: 0 done, 1 error, 2 wrong usage, 130 stopped by "
-      "Ctrl-C.");
+      "Environment:\n"
+      "  KVASIR_ISA      forces a set of kernels (`kvasir system` lists them)\n"
+      "  KVASIR_MODELS   the folder of models (default: ~/.cache/kvasir/models)\n"
+      "Exit codes: 0 done, 1 error, 2 wrong usage, 130 stopped by Ctrl-C.");
   Run run;
   add_chat(app, run);
   add_generate(app, run);

@@ -54,6 +54,16 @@ template CLI::Option* add_number(CLI::App&, int64_t&, const NumberOption<int64_t
 template CLI::Option* add_number(CLI::App&, uint64_t&, const NumberOption<uint64_t>&);
 template CLI::Option* add_number(CLI::App&, float&, const NumberOption<float>&);
 
+CLI::Option* add_text(CLI::App& command, const char* name, std::optional<std::string>& value,
+                      const char* type, const char* help) {
+  // By hand: newer versions of CLI11 make no text of an empty one.
+  const auto set = [&value](const CLI::results_t& given) {
+    value = given.back();
+    return true;
+  };
+  return command.add_option(name, CLI::callback_t(set), help)->expected(1)->type_name(type);
+}
+
 void declare_threads(CLI::App& command, int32_t& threads) {
   add_number<int32_t>(
       command, threads,

@@ -27,6 +27,10 @@ struct NumberOption {
 template <class T>
 CLI::Option* add_number(CLI::App& command, T& value, const NumberOption<T>& option);
 
+/// Declares a text; an empty one is a text, too.
+CLI::Option* add_text(CLI::App& command, const char* name, std::optional<std::string>& value,
+                      const char* type, const char* help);
+
 /// Options that shape the computation.
 struct ComputeOptions {
   int32_t threads = 0;

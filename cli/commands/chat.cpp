@@ -219,7 +219,7 @@ void add_chat(CLI::App& app, Run& run_later) {
   options->sampling.parameters.top_p = 0.95F;
   options->sampling.parameters.min_p = 0.05F;
   declare_model(*command, options->model)->capture_default_str();
-  command->add_option("-p,--prompt", options->once, "answer this and exit")->type_name("TEXT");
+  add_text(*command, "-p,--prompt", options->once, "TEXT", "answer this and exit");
   declare_system(*command, options->system);
   options->length.declare(*command);
   options->sampling.declare(*command, SamplingOptions::Seed::drawn);

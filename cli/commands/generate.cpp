@@ -21,8 +21,8 @@ namespace {
 struct Options {
   std::string model;
   std::optional<std::string> prompt;
-  std::string prompt_file;
-  std::string messages_file;
+  std::optional<std::string> prompt_file;
+  std::optional<std::string> messages_file;
   std::string system;
   bool raw = false;
   SamplingOptions sampling;
@@ -40,14 +40,14 @@ struct Question {
 
 Result<Question> read_question(const Options& options) {
   Question question;
-  if (!options.messages_file.empty()) {
-    auto messages = read_messages(options.messages_file);
+  if (options.messages_file) {
+    auto messages = read_messages(*options.messages_file);
     if (!messages) return std::move(messages).error();
     question.messages = std::move(*messages);
     return question;
   }
   auto text =
-      options.prompt ? Result<std::string>(*options.prompt) : read_text(options.prompt_file);
+      options.prompt ? Result<std::string>(*options.prompt) : read_text(*options.prompt_file);
   if (!text) return std::move(text).error();
   if (options.raw) {
     question.raw_text = std::move(*text);
@@ -155,16 +155,12 @@ int run(const Options& options) {
 
 void declare_question(CLI::App& command, Options& options) {
   auto* sources = command.add_option_group("Question", "exactly one of these");
-  sources->add_option("--prompt", options.prompt, "what to answer")->type_name("TEXT");
-  sources
-      ->add_option("--prompt-file", options.prompt_file,
-                   "file with what to answer; - is standard input")
-      ->type_name("FILE");
-  auto* messages = sources
-                       ->add_option("--messages", options.messages_file,
-                                    "JSON file, a list of {\"role\": .., \"content\": ..}; - is "
-                                    "standard input")
-                       ->type_name("FILE");
+  add_text(*sources, "--prompt", options.prompt, "TEXT", "what to answer");
+  add_text(*sources, "--prompt-file", options.prompt_file, "FILE",
+           "file with what to answer; - is standard input");
+  auto* messages =
+      add_text(*sources, "--messages", options.messages_file, "FILE",
+               "JSON file, a list of {\"role\": .., \"content\": ..}; - is standard input");
   sources->require_option(1);
   auto* system = declare_system(command, options.system)->excludes(messages);
   command

@@ -17,13 +17,13 @@ namespace {
 struct Options {
   std::string model;
   std::optional<std::string> text;
-  std::string file;
+  std::optional<std::string> file;
   bool json = false;
   bool no_special = false;
 };
 
 int run(const Options& options) {
-  auto text = options.text ? Result<std::string>(*options.text) : read_text(options.file);
+  auto text = options.text ? Result<std::string>(*options.text) : read_text(*options.file);
   if (!text) return fail(text.error());
   auto path = resolve_model(options.model);
   if (!path) return fail(path.error());
@@ -54,9 +54,9 @@ void add_tokenize(CLI::App& app, Run& run_later) {
   auto options = std::make_shared<Options>();
   declare_model(*command, options->model)->required();
   auto* source = command->add_option_group("Text", "exactly one of these")->require_option(1);
-  source->add_option("--text", options->text, "the text")->type_name("TEXT");
-  source->add_option("--file", options->file, "file with the text, any bytes; - is standard input")
-      ->type_name("FILE");
+  add_text(*source, "--text", options->text, "TEXT", "the text");
+  add_text(*source, "--file", options->file, "FILE",
+           "file with the text, any bytes; - is standard input");
   command->add_flag("--no-special", options->no_special,
                     "control tokens in the text stay text, and no BOS is added");
   declare_json(*command, options->json);

@@ -13,7 +13,7 @@ class Usage(harness.CommandLineTest):
         text = self.succeed("--help")
         for command in COMMANDS:
             self.assertIn(f"\n  {command} ", text)
-            self.assertIn(f"Usage: kvasir {command}", self.succeed(command, "--help"))
+            self.assertIn(f"kvasir {command} [OPTIONS]", self.succeed(command, "--help"))
 
     def test_help_shows_the_defaults_of_sampling(self):
         text = self.succeed("generate", "--help")
@@ -62,6 +62,7 @@ class Usage(harness.CommandLineTest):
         self.refuse(*GENERATE, "--logprobs", "2", code=2)
         self.refuse(*GENERATE, "--seed", "1", "--seed", "2", code=2)
         self.refuse(*GENERATE, "--stop", "", code=2)
+        self.assertIn("''", self.refuse("generate", "tiny", "--prompt-file", ""))
         self.refuse("tokenize", "tiny", code=2)
         self.refuse("tokenize", "tiny", "--text", "a", "--file", "b", code=2)
         self.refuse("logits", "tiny", "--tokens", "a", code=2)
