@@ -146,7 +146,8 @@ class EditedLines final : public LineEditor {
     el_set(editor_, EL_HIST, &::history, history_);
     el_set(editor_, EL_GETCFN, &EditedLines::read_character);
     el_set(editor_, EL_BIND, "^R", "em-inc-search-prev", nullptr);
-    el_set(editor_, EL_ADDFN, "kvasir-paste", "insert pasted text", &EditedLines::paste);
+    // The wide form keeps these pointers; the narrow one leaks copies of its own.
+    el_wset(editor_, EL_ADDFN, L"kvasir-paste", L"insert pasted text", &EditedLines::paste);
     el_set(editor_, EL_BIND, kPasteBegins, "kvasir-paste", nullptr);
   }
 
