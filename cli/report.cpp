@@ -19,13 +19,16 @@ const char* math_name(const Engine& engine) {
 }
 
 Json describe_engine(const Engine& engine) {
-  return {{"isa", engine.model().kernels_name()},
-          {"threads", engine.threads()},
-          {"thread_backend", Threads::backend()},
-          {"math", math_name(engine)},
-          {"kv_type", kv::kv_type_name(*engine.options().kv_type)},
-          {"ctx", engine.options().context_tokens},
-          {"prefill_chunk", engine.options().prefill_chunk}};
+  Json json = {{"isa", engine.model().kernels_name()},
+               {"threads", engine.threads()},
+               {"thread_backend", Threads::backend()},
+               {"math", math_name(engine)},
+               {"kv_type", kv::kv_type_name(*engine.options().kv_type)},
+               {"ctx", engine.options().context_tokens},
+               {"prefill_chunk", engine.options().prefill_chunk}};
+  // Empty where the model has no dense matrices, or this build no library.
+  if (engine.options().math == MathMode::fast) json["math_choices"] = engine.fast_math_choices();
+  return json;
 }
 
 Json describe_kernels(const ForwardStatistics& statistics) {
@@ -35,6 +38,8 @@ Json describe_kernels(const ForwardStatistics& statistics) {
   for (size_t i = 0; i < std::size(kNames); ++i) {
     if (statistics.matmul_calls[i] > 0) kernels[kNames[i]] = statistics.matmul_calls[i];
   }
+  if (statistics.library_matmul_calls > 0)
+    kernels["of_these_by_library"] = statistics.library_matmul_calls;
   if (statistics.attention_calls > 0) kernels["attention"] = statistics.attention_calls;
   return kernels;
 }

@@ -68,15 +68,17 @@ Status Decoder::forward(const Batch& batch, ModelState& model_state, Threads& th
 }
 
 int64_t Decoder::weight_bytes_per_token() const {
-  const auto bytes = [](const PackedMatrix& m) {
-    return divide_up(m.n_rows, kernels::kPanelRows) * static_cast<int64_t>(m.panel_bytes);
-  };
-  int64_t total = bytes(weights_.output);
-  for (const auto& w : weights_.layers) {
-    for (const auto* m : {&w.query, &w.key, &w.value, &w.attention_output, &w.gate, &w.up, &w.down})
-      total += bytes(*m);
-  }
+  int64_t total = 0;
+  for (const PackedMatrix* m : matrices())
+    total += divide_up(m->n_rows, kernels::kPanelRows) * static_cast<int64_t>(m->panel_bytes);
   return total;
+}
+
+std::vector<const PackedMatrix*> Decoder::matrices() const {
+  std::vector<const PackedMatrix*> all = {&weights_.output};
+  for (const auto& w : weights_.layers)
+    all.insert(all.end(), {&w.query, &w.key, &w.value, &w.attention_output, &w.gate, &w.up, &w.down});
+  return all;
 }
 
 size_t Decoder::state_bytes(const StepLimits& limits) const {
@@ -92,6 +94,10 @@ Result<std::unique_ptr<ModelState>> Decoder::make_state(const StepLimits& limits
   state->carve(config_, limits, state->memory.data());
   state->attention.resize(kinds_.size());
   for (auto& plan : state->attention) plan.reserve(attention_shape(config_), limits);
+  if (limits.fast_math) {
+    state->fast_choices = FastChoices::measure(matrices(), kernels_, limits.max_rows);
+    for (auto& own : state->threads) own.fast_dense = FastDense::create();
+  }
   return std::unique_ptr<ModelState>(std::move(state));
 }
 

@@ -46,6 +46,8 @@ class Decoder final : public Model {
   void set_planned_weight_bytes(size_t bytes) { planned_weight_bytes_ = bytes; }
 
  private:
+  /// Every matrix a decoded token is multiplied with.
+  std::vector<const PackedMatrix*> matrices() const;
   void layer(Step& step, const LayerWeights& w, int64_t index) const;
 
   Config config_;

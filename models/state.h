@@ -9,6 +9,7 @@
 #include "cpu_kernels/kernels.h"
 #include "models/attention_plan.h"
 #include "models/config.h"
+#include "models/fast_dense.h"
 
 namespace kvasir {
 
@@ -51,6 +52,7 @@ inline constexpr int64_t kPrivateRows = 1;
 
 struct DecoderState final : public ModelState {
   size_t size_bytes() const override { return memory.size(); }
+  std::vector<std::string> fast_math_choices() const override { return fast_choices.describe(); }
 
   /// Sets every pointer into `base`, or only counts when it is null. Returns the bytes needed.
   size_t carve(const Config& config, const StepLimits& limits, std::byte* base);
@@ -81,9 +83,11 @@ struct DecoderState final : public ModelState {
     std::byte* matmul_scratch = nullptr;
     std::byte* attention_scratch = nullptr;
     AttentionScratch attention;
+    std::unique_ptr<FastDense> fast_dense;  ///< with fast math only
   };
   std::vector<PerThread> threads;
 
+  FastChoices fast_choices;              ///< empty unless fast math was asked for
   std::vector<AttentionPlan> attention;  ///< one a layer kind, made anew for each step
   float* partial_states = nullptr;       ///< see AttentionPlan::split_keys
 };

@@ -107,15 +107,14 @@ void Step::multiply(const kernels::Activations& input, std::initializer_list<Pro
       const int64_t from = std::max(begin, first);
       const int64_t to = std::min(end, first + count);
       if (from < to) {
-        kernels_.matmul[static_cast<size_t>(product.matrix->format)](
-            {.weights = product.matrix,
-             .input = &input,
-             .output = product.output,
-             .output_stride = product.matrix->n_rows,
-             .first_panel = from - first,
-             .end_panel = to - first,
-             .add_to_output = add_to_output,
-             .scratch = own_.matmul_scratch});
+        multiply_panels({.weights = product.matrix,
+                         .input = &input,
+                         .output = product.output,
+                         .output_stride = product.matrix->n_rows,
+                         .first_panel = from - first,
+                         .end_panel = to - first,
+                         .add_to_output = add_to_output,
+                         .scratch = own_.matmul_scratch});
       }
       first += count;
     }
@@ -128,7 +127,20 @@ void Step::multiply(const kernels::Activations& input, std::initializer_list<Pro
         panel_count(matrix) * static_cast<int64_t>(matrix.panel_bytes);
     statistics.weight_multiply_adds += matrix.n_rows * matrix.n_columns * input.n_rows;
     statistics.matmul_calls[static_cast<size_t>(matrix.format)]++;
+    if (state_.fast_choices.use_library(matrix, input.n_rows)) statistics.library_matmul_calls++;
   }
+}
+
+void Step::multiply_panels(kernels::MatmulTask task) {
+  if (own_.fast_dense && state_.fast_choices.use_library(*task.weights, task.input->n_rows)) {
+    // The library takes whole panels; rows of a last panel that is not full are ours.
+    kernels::MatmulTask whole = task;
+    whole.end_panel = std::min(task.end_panel, task.weights->n_rows / kernels::kPanelRows);
+    if (whole.first_panel < whole.end_panel && own_.fast_dense->multiply(whole))
+      task.first_panel = whole.end_panel;
+    if (task.first_panel == task.end_panel) return;
+  }
+  kernels_.matmul[static_cast<size_t>(task.weights->format)](task);
 }
 
 void Step::project_attention(const PackedMatrix& query, const PackedMatrix& key,

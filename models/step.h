@@ -60,6 +60,8 @@ class Step {
 
  private:
   int64_t n_rows() const { return static_cast<int64_t>(context_.batch.tokens.size()); }
+  /// One thread's piece of a product, by our kernels or (fast math) by the library.
+  void multiply_panels(kernels::MatmulTask task);
   void multiply(const kernels::Activations& input, std::initializer_list<Product> products,
                 bool add_to_output);
   /// Fills `buffer` row by row with `fill(row, values)` and quantises it; `own` is this thread's

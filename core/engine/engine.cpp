@@ -19,7 +19,7 @@ EngineOptions resolve(const Model& model, EngineOptions options) {
   if (options.context_tokens == 0) options.context_tokens = model.trained_context_tokens();
   if (options.threads == 0) options.threads = advise_threads().count;
   if (!options.kv_type) options.kv_type = model.is_f32() ? kv::KvType::f32 : kv::KvType::f16;
-  options.max_logit_rows = std::clamp<int64_t>(options.max_logit_rows, 1, options.prefill_chunk);
+  options.max_logit_rows = std::clamp<int64_t>(options.max_logit_rows, 1, std::max<int64_t>(1, options.prefill_chunk));
   return options;
 }
 
@@ -28,7 +28,8 @@ StepLimits step_limits(const EngineOptions& options) {
           .max_logit_rows = options.max_logit_rows,
           .max_sequences = options.max_sequences,
           .max_context_tokens = options.context_tokens * options.max_sequences,
-          .n_threads = options.threads};
+          .n_threads = options.threads,
+          .fast_math = options.math == MathMode::fast};
 }
 
 Status check_range(const char* what, int64_t value, int64_t least, int64_t most) {

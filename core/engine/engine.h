@@ -72,6 +72,8 @@ class Engine {
   const MemoryPlan& memory_plan() const { return plan_; }
   const ForwardStatistics& last_step() const { return last_step_; }
   int threads() const { return threads_->count(); }
+  /// --math fast: a line for each shape of dense products; else empty.
+  std::vector<std::string> fast_math_choices() const { return state_->fast_math_choices(); }
   const kv::Pools& pools() const { return pools_; }
 
  private:

@@ -24,6 +24,7 @@ struct StepLimits {
   int64_t max_sequences = 1;
   int64_t max_context_tokens = 0;  ///< over all sequences of a step, for lists of blocks
   int n_threads = 1;
+  bool fast_math = false;  ///< dense products may use a library, with other bits
 };
 
 /// Everything that changes during a step and is not KV. Made once, so that a step allocates
@@ -32,6 +33,8 @@ class ModelState {
  public:
   virtual ~ModelState() = default;
   virtual size_t size_bytes() const = 0;
+  /// With fast math: which shapes use the library, for people; else empty.
+  virtual std::vector<std::string> fast_math_choices() const { return {}; }
 };
 
 /// Weights and the forward pass. Immutable after load: any number of threads may call `forward`,

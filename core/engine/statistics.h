@@ -23,6 +23,7 @@ struct ForwardStatistics {
   int64_t weight_multiply_adds = 0;
   int64_t attention_multiply_adds = 0;
   std::array<int64_t, static_cast<size_t>(kernels::WeightFormat::count)> matmul_calls = {};
+  int64_t library_matmul_calls = 0;   ///< of matmul_calls, those that --math fast gave to a library
   int64_t attention_calls = 0;
   std::array<std::chrono::nanoseconds, static_cast<size_t>(Zone::count)> zone_time = {};
   std::chrono::nanoseconds time{0};

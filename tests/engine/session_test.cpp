@@ -47,7 +47,9 @@ struct Tiny {
   std::shared_ptr<Engine> engine;
 };
 
-std::vector<TokenId> ids(std::initializer_list<TokenId> list) { return list; }
+std::vector<TokenId> ids(std::initializer_list<TokenId> list) {
+  return list;
+}
 
 Generation answer(const Tiny& tiny, const GenerateOptions& options, std::vector<TokenId> prompt,
                   const GenerateCallbacks& callbacks = {}) {

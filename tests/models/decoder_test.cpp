@@ -1,5 +1,4 @@
 #include <doctest/doctest.h>
-
 #include <unistd.h>
 
 #include <cmath>
@@ -10,6 +9,7 @@
 
 #include "core/engine/session.h"
 #include "cpu_kernels/kernels.h"
+#include "models/fast_dense.h"
 #include "models/load.h"
 #include "tests/support/tiny_llama.h"
 
@@ -120,8 +120,8 @@ TEST_CASE("given one prompt, when threads and chunks differ, then every bit is t
   for (const int threads : {1, 2, 3, 4}) {
     for (const size_t chunk : {1, 7, 32, 33, 500}) {
       if (threads == 4 && chunk == 1) continue;  // slow on two cores, covered by 3
-      auto engine = make_engine(
-          file.path, {.prefill_chunk = static_cast<int64_t>(chunk), .threads = threads});
+      auto engine = make_engine(file.path,
+                                {.prefill_chunk = static_cast<int64_t>(chunk), .threads = threads});
       const auto got = all_logits(*engine, tokens, chunk);
       CAPTURE(threads);
       CAPTURE(chunk);
@@ -351,4 +351,75 @@ TEST_CASE("given frequency factors and linear scaling, when evaluated, then angl
   const ModelFile plain_file(tiny.file());
   auto plain_engine = make_engine(plain_file.path, {.threads = 1});
   CHECK(all_logits(*plain_engine, tokens, 40) != linear);
+}
+
+TEST_CASE("given fast math, when dense weights are multiplied by a library, then it is close") {
+  TinyLlama tiny;
+  tiny.hidden = 128;
+  tiny.ff = 200;  // the last panel of gate and up is not full
+  tiny.make();
+  const ModelFile file(tiny.file());
+  const auto tokens = random_tokens(64, tiny.n_vocab, 5);
+  auto engine = make_engine(file.path, {.prefill_chunk = 64, .threads = 2, .math = MathMode::fast});
+  const auto got = all_logits(*engine, tokens, 64);
+  const auto expected = tiny.forward(tokens);
+  double worst = 0, largest = 0;
+  for (size_t t = 0; t < tokens.size(); ++t) {
+    for (size_t i = 0; i < expected[t].size(); ++i) {
+      worst = std::max(worst, std::abs(got[t][i] - expected[t][i]));
+      largest = std::max(largest, std::abs(expected[t][i]));
+    }
+  }
+  CHECK(worst < 4 * 14 * 14.2 * 6e-8 * std::max(1.0, largest));  // sums of up to 200 terms
+  // What the statistics say was given away is what the choices say.
+  bool any = false;
+  for (const auto& line : engine->fast_math_choices()) {
+    MESSAGE(line);
+    any = any || line.find(": library") != std::string::npos;
+  }
+  CHECK((engine->last_step().library_matmul_calls > 0) == any);
+}
+
+TEST_CASE("given every dense shape, when the library is asked, then it computes the product") {
+  const auto library = FastDense::create();
+  if (library == nullptr) {
+    MESSAGE("this build has no library for fast math");
+    CHECK(FastDense::library().empty());
+    return;
+  }
+  const int64_t rows = 48, columns = 100, batch = 20;
+  std::vector<float> source(static_cast<size_t>(rows * columns));
+  std::vector<float> x(static_cast<size_t>(batch * columns));
+  for (size_t i = 0; i < source.size(); ++i) source[i] = static_cast<float>(i % 17) - 8;
+  for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i % 5) - 2;
+  const size_t panel = kernels::packed_panel_bytes(kernels::WeightFormat::f32, columns);
+  auto memory = AlignedBuffer::allocate(3 * panel);
+  REQUIRE(memory);
+  for (int64_t p = 0; p < 3; ++p) {
+    REQUIRE(kernels::pack_panel(kernels::WeightFormat::f32,
+                                reinterpret_cast<const std::byte*>(source.data()),
+                                static_cast<size_t>(columns) * 4, rows, columns, p,
+                                memory->data() + static_cast<size_t>(p) * panel));
+  }
+  const kernels::PackedMatrix matrix = {kernels::WeightFormat::f32, rows, columns, memory->data(),
+                                        panel};
+  kernels::Activations input{};
+  input.n_rows = batch;
+  input.n_columns = columns;
+  input.values = x.data();
+  input.values_stride = columns;
+  std::vector<float> y(static_cast<size_t>(batch * 50), 1.0F);
+  for (const bool add : {false, true}) {
+    std::fill(y.begin(), y.end(), 1.0F);
+    REQUIRE(library->multiply({&matrix, &input, y.data(), 50, 1, 3, add, nullptr}));
+    for (int64_t m = 0; m < batch; ++m) {
+      for (int64_t n = 0; n < 50; ++n) {
+        double sum = n >= 16 && n < 48 && !add ? 0 : 1;  // untouched, or added to
+        for (int64_t k = 0; k < columns && n >= 16 && n < 48; ++k)
+          sum += static_cast<double>(source[static_cast<size_t>(n * columns + k)]) *
+                 x[static_cast<size_t>(m * columns + k)];
+        REQUIRE(y[static_cast<size_t>(m * 50 + n)] == sum);  // small integers: exact
+      }
+    }
+  }
 }

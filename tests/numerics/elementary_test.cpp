@@ -56,8 +56,7 @@ TEST_CASE("given positive numbers, when log is taken, then it is within 2 ULP of
   Random random;
   double worst = 0;
   for (int i = 0; i < 200000; ++i) {
-    const double x =
-        i % 2 == 0 ? std::exp2(random.between(-1070, 1023)) : random.between(0.5, 2);
+    const double x = i % 2 == 0 ? std::exp2(random.between(-1070, 1023)) : random.between(0.5, 2);
     worst = std::max(worst, ulps(numerics::log(x), std::log(static_cast<long double>(x))));
   }
   MESSAGE("worst error of log: " << worst << " ULP");
