@@ -31,7 +31,7 @@ def cases_of(output):
     return max(int(ran[-1]) - bad, 0), bad
 
 
-def run(test, wrapper):
+def run(test, build, wrapper):
     """(passed, failed) of one program, its output on stdout."""
     environment = {**os.environ, **test.get("env", {})}
     started = time.monotonic()
@@ -39,7 +39,7 @@ def run(test, wrapper):
     print("+", shlex.join(command), flush=True)
     try:
         done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                              env=environment, cwd=test.get("workdir"), timeout=max(test["timeout"], 600))
+                              env=environment, cwd=test.get("workdir") or build, timeout=max(test["timeout"], 600))
         output, status = done.stdout, done.returncode
     except subprocess.TimeoutExpired as expired:
         output, status = (expired.stdout or b"") + b"\nended: it ran too long\n", -1
@@ -64,7 +64,7 @@ def main():
         return 1
     skip = set(arguments.skip_suite)
     tests = [t for t in json.loads(shown.stdout) if not skip & {s.rpartition(":")[2] for s in t.get("suite", [])}]
-    results = [(test["name"], *run(test, shlex.split(arguments.wrapper))) for test in tests]
+    results = [(test["name"], *run(test, arguments.build, shlex.split(arguments.wrapper))) for test in tests]
     passed, failed = sum(r[1] for r in results), sum(r[2] for r in results)
     if not tests:
         print(f"{arguments.build} has no tests")
