@@ -51,13 +51,14 @@ struct StepRequest {
 /// `step` may be called by one thread at a time (it locks); sequences belong to the caller.
 class Engine {
  public:
-  /// Fails with out_of_memory when the plan exceeds `available_bytes` (0: not compared), naming
-  /// both and a --ctx that fits.
+  /// Fails with invalid_argument naming an option that is out of range, or out_of_memory. Whether
+  /// the plan fits the machine is looked at before weights are packed (load_model).
   static Result<std::unique_ptr<Engine>> create(std::shared_ptr<const Model> model,
                                                 EngineOptions options);
   static MemoryPlan plan(const Model& model, const EngineOptions& options);
 
-  /// Fails when max_sequences are alive already.
+  /// An empty sequence; it takes blocks only as it grows. The pools hold max_sequences of full
+  /// length; what exceeds them is refused by `step`.
   Result<std::unique_ptr<kv::Sequence>> new_sequence();
 
   /// Evaluates the requests together as one batch (their tokens' sum is at most prefill_chunk)
