@@ -9,6 +9,12 @@
 
 record() { printf '%s %s %s %s\n' "$1" "$2" "$stage" "$3" >>"$counts"; }
 
+# Names of what failed within a check, from its log: the programs of unit_tests.py, the cases of unittest and doctest.
+failed_names() {
+  sed -n -E 's/^failed: (.*)/\1/p; s/^(FAIL|ERROR): ([^ ]+).*/\2/p; s/^TEST CASE: +(.*)/\1/p' "$1" | sort -u | head -n 12 |
+    paste -s -d ';' | cut -c 1-600
+}
+
 log_of() { printf '%s/%s/%s.log' "$logs" "$stage" "$(printf '%s' "$1" | tr -c 'A-Za-z0-9._-' '_')"; }
 
 # Runs COMMAND with no standard input; its output in the log; sets `seconds`.
@@ -48,7 +54,7 @@ check() {
 }
 
 counted() {
-  local label=$1 log status=0 seconds last passed=0 failed=0
+  local label=$1 log status=0 seconds last names='' passed=0 failed=0
   shift
   log=$(log_of "$label")
   run_logged "$log" "$@" || status=$?
@@ -56,9 +62,10 @@ counted() {
   if [[ $last =~ ^checks:\ ([0-9]+)\ passed,\ ([0-9]+)\ failed$ ]]; then
     passed=${BASH_REMATCH[1]} failed=${BASH_REMATCH[2]}
   fi
+  [ "$failed" -eq 0 ] && [ "$status" -eq 0 ] || names=$(failed_names "$log")
   # A crash, a missing count and a count of nothing are failures too.
   if [ "$failed" -eq 0 ] && { [ "$status" -ne 0 ] || [ "$passed" -eq 0 ]; }; then failed=1; fi
-  record "$passed" "$failed" "$label"
+  record "$passed" "$failed" "$label${names:+: $names}"
   if [ "$failed" -eq 0 ]; then
     printf '  ok      %s (%d checks, %d s)\n' "$label" "$passed" "$seconds"
     sed -n 's/^figure: /          /p' "$log"
