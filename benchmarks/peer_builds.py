@@ -60,13 +60,30 @@ def source_of(peer):
     return inside
 
 
+def complete(source):
+    """ik_llama.cpp's package lacks the CMake file that writes the version into build-info.cpp: put one there."""
+    script = source / "common" / "cmake" / "build-info-gen-cpp.cmake"
+    if script.exists() or script.name not in (source / "common" / "CMakeLists.txt").read_text():
+        return
+    script.parent.mkdir(exist_ok=True)
+    script.write_text("""\
+set(BUILD_NUMBER 0)
+set(BUILD_COMMIT "package")
+set(BUILD_COMPILER "unknown")
+set(BUILD_TARGET "native")
+set(common "${CMAKE_CURRENT_LIST_DIR}/..")
+configure_file("${common}/build-info.cpp.in" "${common}/build-info.cpp" @ONLY)
+""")
+
+
 def build_of(peer):
     """Its build folder, with bin/llama-bench; built when it is not there (some minutes)."""
     folder = cache_folder() / f"build-{peer.package}-{peer.version}"
     bench = folder / "bin" / "llama-bench"
     if not bench.exists():
         source = source_of(peer) / peer.source
-        log = folder.with_suffix(".log")
+        complete(source)
+        log = folder.parent / f"{folder.name}.log"
         say(f"building {peer.name} {peer.version} (log: {log})")
         with open(log, "w") as output:
             for command in (["cmake", "-S", source, "-B", folder, *CMAKE_OPTIONS],
