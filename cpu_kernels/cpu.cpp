@@ -4,6 +4,9 @@
 #include <cpuid.h>
 
 #include <cstdint>
+#elif defined(__aarch64__)
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
 #endif
 
 namespace kvasir::kernels {
@@ -50,6 +53,7 @@ CpuFeatures detect_cpu() {
   found.avx512 = found.avx2 && zmm && bit(seven.b, 16) && bit(seven.b, 17) && bit(seven.b, 28) &&
                  bit(seven.b, 30) && bit(seven.b, 31);
   found.avx512vnni = found.avx512 && bit(seven.c, 11);
+  found.avxvnni = found.avx2 && bit(cpuid(7, 1).a, 4);
   return found;
 }
 
@@ -59,6 +63,7 @@ CpuFeatures detect_cpu() {
 CpuFeatures detect_cpu() {
   CpuFeatures found;
   found.neon = true;
+  found.neon_dotprod = (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0;
   return found;
 }
 

@@ -11,6 +11,9 @@ namespace kvasir::kernels {
 namespace avx2 {
 extern const KernelTable kTable;
 }
+namespace avxvnni {
+extern const KernelTable kTable;
+}
 namespace avx512 {
 extern const KernelTable kTable;
 }
@@ -19,6 +22,9 @@ extern const KernelTable kTable;
 }
 #elif defined(__aarch64__)
 namespace neon {
+extern const KernelTable kTable;
+}
+namespace neondotprod {
 extern const KernelTable kTable;
 }
 #endif
@@ -33,12 +39,16 @@ struct Choices {
 #if defined(__x86_64__)
     add({&avx2::kTable, "avx2", "AVX2, FMA and F16C", cpu.avx2},
         "this CPU or its system lacks AVX2, FMA or F16C");
+    add({&avxvnni::kTable, "avxvnni", "AVX2 and AVX-VNNI", cpu.avxvnni},
+        "this CPU or its system lacks AVX-VNNI");
     add({&avx512::kTable, "avx512", "AVX-512 F, CD, BW, DQ and VL", cpu.avx512},
         "this CPU or its system lacks AVX-512 F, CD, BW, DQ or VL");
     add({&avx512vnni::kTable, "avx512vnni", "AVX-512 with VNNI", cpu.avx512vnni},
         "this CPU or its system lacks AVX-512 VNNI");
 #elif defined(__aarch64__)
     add({&neon::kTable, "neon", "AArch64 Advanced SIMD", cpu.neon}, "this CPU lacks Advanced SIMD");
+    add({&neondotprod::kTable, "neon-dotprod", "Advanced SIMD with dot products", cpu.neon_dotprod},
+        "this CPU lacks the dot product extension");
 #endif
   }
   void add(const KernelChoice& choice, const char* lacking) {
