@@ -27,9 +27,15 @@ KVASIR_INLINE void for_constants(const Use& use) {
 
 enum class Low { none, shared, each };  ///< a minimum: none; 1 for the whole group; one a sub-block
 
+/// Every number of rows has code of its own, or (rare formats) only some have: each costs 0.15 s of compiling
+/// and 4 KB. Without the others, 5 rows run as 4 + 1.
+enum class Rows { each, some };
+
 /// What the inner loops need to know of a format; those of one shape share them.
-template <Code kCodeOf, int kColumnsOf, int kSubBlocksOf, Low kLowOf, int kOffsetShiftOf>
+template <Code kCodeOf, int kColumnsOf, int kSubBlocksOf, Low kLowOf, int kOffsetShiftOf,
+          Rows kRowsOf = Rows::each>
 struct Shape {
+  static constexpr Rows kRows = kRowsOf;
   static constexpr Code kCode = kCodeOf;
   static constexpr int kColumns = kColumnsOf;      ///< of a group: 32 or 256
   static constexpr int kSubBlocks = kSubBlocksOf;  ///< 1, 8 or 16
@@ -146,7 +152,7 @@ struct Q4_1 : Streamed<V, Shape<Code::u4, 32, 1, Low::shared, -1>, Slab<V, 4>, 6
 template <class V>
 struct Q5_0 : Streamed<V, Shape<Code::u5, 32, 1, Low::none, 4>, Slab<V, 5>, 32, 320> {};
 template <class V>
-struct Q5_1 : Streamed<V, Shape<Code::u5, 32, 1, Low::shared, -1>, Slab<V, 5>, 64, 320> {};
+struct Q5_1 : Streamed<V, Shape<Code::u5, 32, 1, Low::shared, -1, Rows::some>, Slab<V, 5>, 64, 320> {};
 template <class V>
 struct Q8_0
     : Streamed<V, Shape<Code::s8, 32, 1, Low::none, kSignedShift<V>>, SignedSlab<V>, 32, 512> {};
@@ -161,7 +167,7 @@ struct Mxfp4 : Streamed<V, Shape<Code::u5, 32, 1, Low::none, 4>,
 };
 
 template <class V>
-struct Q2K : Streamed<V, Shape<Code::u4, 256, 16, Low::each, -1>, Slab<V, 2>, 320, 128> {
+struct Q2K : Streamed<V, Shape<Code::u4, 256, 16, Low::each, -1, Rows::some>, Slab<V, 2>, 320, 128> {
   KVASIR_INLINE typename V::Ints scale_pair(const std::byte* scales, int64_t pair) {
     return V::template nibble<0>(V::load_unsigned_pairs(scales + 64 + pair * 32));
   }
@@ -177,7 +183,7 @@ struct SignedScales : Streamed<V, ShapeOf, Lines, kScaleBytesOf, kSlabBytesOf> {
   }
 };
 template <class V>
-struct Q3K : SignedScales<V, Shape<Code::u4, 256, 16, Low::none, 2>, Slab<V, 3>, 288, 192> {};
+struct Q3K : SignedScales<V, Shape<Code::u4, 256, 16, Low::none, 2, Rows::some>, Slab<V, 3>, 288, 192> {};
 template <class V>
 struct Q6K : SignedScales<V, Shape<Code::u6, 256, 16, Low::none, 5>, Slab<V, 6>, 288, 384> {};
 template <class V>
@@ -198,8 +204,9 @@ struct Q4K : ScalesAndMinimums<V, Shape<Code::u4, 256, 8, Low::each, -1>, Slab<V
 template <class V>
 struct Q5K : ScalesAndMinimums<V, Shape<Code::u5, 256, 8, Low::each, -1>, Slab<V, 5>, 320, 320> {};
 
+using TernaryShape = Shape<Code::u4, 256, 1, Low::none, 0, Rows::some>;
 template <class V>
-struct Tq2_0 : Streamed<V, Shape<Code::u4, 256, 1, Low::none, 0>, Slab<V, 2>, 32, 128> {};
+struct Tq2_0 : Streamed<V, TernaryShape, Slab<V, 2>, 32, 128> {};
 
 /// Formats whose codes come from tables: the definition reads each row, and products are made from the tile.
 template <class V, class ShapeOf, WeightFormat kFormatOf>
@@ -210,10 +217,10 @@ struct Tabled {
   static constexpr WeightFormat kFormat = kFormatOf;
 };
 template <class V, int kSubBlocks>
-using SignedShape = Shape<Code::s8, 256, kSubBlocks, Low::none, kSignedShift<V>>;
+using SignedShape = Shape<Code::s8, 256, kSubBlocks, Low::none, kSignedShift<V>, Rows::some>;
 /// Codes of -16 to 15, plus 16.
 template <int kSubBlocks>
-using SmallShape = Shape<Code::u5, 256, kSubBlocks, Low::none, 4>;
+using SmallShape = Shape<Code::u5, 256, kSubBlocks, Low::none, 4, Rows::some>;
 
 template <class V>
 struct Iq2Xxs : Tabled<V, SignedShape<V, 8>, WeightFormat::iq2_xxs> {};
@@ -230,6 +237,6 @@ struct Iq1S : Tabled<V, SmallShape<8>, WeightFormat::iq1_s> {};
 template <class V>
 struct Iq1M : Tabled<V, SmallShape<16>, WeightFormat::iq1_m> {};
 template <class V>
-struct Tq1_0 : Tabled<V, Shape<Code::u4, 256, 1, Low::none, 0>, WeightFormat::tq1_0> {};
+struct Tq1_0 : Tabled<V, TernaryShape, WeightFormat::tq1_0> {};
 
 }  // namespace kvasir::kernels::generic
