@@ -4,6 +4,8 @@
 // byte 4r + j of line b: code j of row r of lines 5b to 5b + 4 (the last one: 4 lines), as the file spells five of
 // them in a byte: the number 81 t0 + 27 t1 + 9 t2 + 3 t3 + t4, t in 0..2, times 256 / 243 and rounded up. Digit i
 // comes back as the carry of three times the byte times 3^i.
+#include <array>
+
 #include "cpu_kernels/formats/tables.h"
 
 namespace kvasir::kernels::formats {
@@ -11,10 +13,26 @@ namespace {
 
 constexpr uint32_t kPowers[5] = {1, 3, 9, 27, 81};
 
+/// The byte of every number of five digits.
+constexpr std::array<uint8_t, 243> bytes_of_numbers() {
+  std::array<uint8_t, 243> bytes{};
+  for (unsigned number = 0; number < 243; ++number)
+    bytes[number] = static_cast<uint8_t>((number * 256 + 242) / 243);
+  return bytes;
+}
+constexpr auto kBytes = bytes_of_numbers();
+
 /// Digit i, 0..2.
 uint8_t digit(uint8_t byte, int i) {
-  const auto rest = static_cast<uint8_t>(byte * kPowers[i]);
-  return static_cast<uint8_t>(rest * 3U >> 8);
+  return static_cast<uint8_t>(((byte * kPowers[i]) & 255U) * 3U >> 8);
+}
+
+/// The first kDigits digits of kBytes bytes, digit by digit.
+template <int kBytesOf, int kDigitsOf>
+void put_digits(const std::byte* bytes, uint8_t* digits) {
+  for (int i = 0; i < kDigitsOf; ++i) {
+    for (int c = 0; c < kBytesOf; ++c) digits[kBytesOf * i + c] = digit(byte_at(bytes + c), i);
+  }
 }
 
 // -- TQ1_0: 32 bytes, digit i of byte c: column 32i + c; 16 bytes, digit i of byte c: column 160 + 16i + c;
@@ -22,15 +40,16 @@ uint8_t digit(uint8_t byte, int i) {
 
 bool pack_tq1_0(const std::byte* block, int64_t row, std::byte* scales, std::byte* codes) {
   uint8_t digits[260];
-  for (int c = 0; c < 160; ++c) digits[c] = digit(byte_at(block + c % 32), c / 32);
-  for (int c = 0; c < 80; ++c) digits[160 + c] = digit(byte_at(block + 32 + c % 16), c / 16);
-  for (int c = 0; c < 16; ++c) digits[240 + c] = digit(byte_at(block + 48 + c % 4), c / 4);
+  put_digits<32, 5>(block, digits);
+  put_digits<16, 5>(block + 32, digits + 160);
+  put_digits<4, 4>(block + 48, digits + 240);
   for (int c = 256; c < 260; ++c) digits[c] = 0;
   for (int line = 0; line < 13; ++line) {
+    const uint8_t* first = digits + line * 20;
     for (int j = 0; j < 4; ++j) {
-      uint32_t number = 0;
-      for (int i = 0; i < 5; ++i) number = number * 3 + digits[line * 20 + i * 4 + j];
-      codes[line * 64 + row * 4 + j] = static_cast<std::byte>((number * 256 + 242) / 243);
+      const unsigned number = first[j] * 81U + first[4 + j] * 27U + first[8 + j] * 9U +
+                              first[12 + j] * 3U + first[16 + j];
+      codes[line * 64 + row * 4 + j] = static_cast<std::byte>(kBytes[number]);
     }
   }
   return pack_half(load_u16(block + 52), row, scales);
