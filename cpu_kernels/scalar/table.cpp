@@ -9,6 +9,7 @@ const KernelTable& scalar_kernels() {
       .quantize = scalar::quantize,
       .rms_norm = scalar::rms_norm,
       .swiglu = scalar::swiglu,
+      .geglu = scalar::geglu,
       .add = scalar::add,
       .rope = scalar::rope,
       .store_key = {scalar::store_key_f32, scalar::store_key_f16},
