@@ -223,6 +223,11 @@ struct KernelTable {
   /// y[i] = gate[i] / (1 + exp(-gate[i])) * up[i]; left to right. y may be gate or up.
   void (*swiglu)(const float* gate, const float* up, float* y, int64_t n);
 
+  /// y[i] = (0.5 * gate[i]) * (1 + tanh(u)) * up[i], left to right: GELU in its tanh form (Hendrycks
+  /// and Gimpel 2016) as a gate. u = sqrt(2 / pi) * fma(0.044715 * (gate * gate), gate, gate). y may
+  /// be gate or up.
+  void (*geglu)(const float* gate, const float* up, float* y, int64_t n);
+
   /// y[i] = a[i] + b[i].
   void (*add)(const float* a, const float* b, float* y, int64_t n);
 

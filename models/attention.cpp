@@ -1,7 +1,6 @@
 #include "models/attention.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "core/base/checked.h"
 
@@ -62,7 +61,7 @@ class AttentionWorker {
   /// Rows of the kernel's task: the item's queries, each with its heads side by side.
   void gather_rows(const AttentionItem& item) {
     const auto& segment = call_.batch.segments[static_cast<size_t>(item.segment)];
-    const int64_t window = call_.kind.window;
+    const int64_t window = call_.window;
     int64_t r = 0;
     for (int64_t i = 0; i < item.n_rows; ++i) {
       const int64_t row = item.first_row + i;
@@ -88,25 +87,24 @@ class AttentionWorker {
     const auto end =
         std::lower_bound(begin, blocks.end(), (partial + 1) * kernels::kAttentionPartial, before);
     const auto& layout =
-        call_.batch.segments[static_cast<size_t>(item.segment)].sequence->layout(0);
+        call_.batch.segments[static_cast<size_t>(item.segment)].sequence->layout(
+            call_.place.kind);
     call_.kernels.attention({.key_type = layout.key_type(),
                              .value_type = layout.value_type(),
                              .head_dim = call_.shape.head_dim,
                              .blocks = blocks.data() + (begin - blocks.begin()),
                              .n_blocks = end - begin,
-                             .key_offset = layout.key_offset(call_.layer, item.kv_head),
-                             .value_offset = layout.value_offset(call_.layer, item.kv_head),
+                             .key_offset = layout.key_offset(call_.place.index, item.kv_head),
+                             .value_offset = layout.value_offset(call_.place.index, item.kv_head),
                              .n_rows = item.n_rows * item.n_heads,
                              .queries = own_.attention.queries,
                              .first_key = own_.attention.first_key,
                              .end_key = own_.attention.end_key,
-                             .scale = scale(),
+                             .scale = call_.scale,
                              .soft_cap = 0,
                              .state = state,
                              .scratch = own_.attention_scratch});
   }
-
-  float scale() const { return 1.0F / std::sqrt(static_cast<float>(call_.shape.head_dim)); }
 
   void finish(const AttentionItem& item, const float* states) {
     int64_t r = 0;

@@ -10,8 +10,9 @@ struct AttentionCall {
   AttentionShape shape;
   const kernels::KernelTable& kernels;
   const Batch& batch;
-  const kv::LayerKind& kind;
-  int64_t layer;            ///< within its kind
+  int64_t window;           ///< positions a query sees, its own included; 0: all
+  LayerPlace place;
+  float scale;              ///< of query · key
   const AttentionPlan& plan;
   const float* query;       ///< [n_rows][n_heads * head_dim], rotated
   float* output;            ///< [n_rows][n_heads * head_dim]

@@ -10,8 +10,27 @@
 
 namespace kvasir {
 
+/// What the gate of the feed-forward goes through (Shazeer 2020: SwiGLU, GEGLU).
+enum class GateActivation : uint8_t { silu, gelu_tanh };
+
+/// How a layer attends. Layers of one kind keep the same positions, so they share blocks
+/// (kv::LayerKind), and turn by the same angles (RoPE: Su et al. 2021):
+/// angle(p, i) = (p / rope_linear_factor) * rope_base^(-2i / rotary_dim).
+struct AttentionKind {
+  int64_t window = 0;  ///< positions a query sees, its own included; 0: all before it
+  double rope_base = 10000;
+  double rope_linear_factor = 1;
+  friend bool operator==(const AttentionKind&, const AttentionKind&) = default;
+};
+
+/// Where a layer's keys and values lie.
+struct LayerPlace {
+  size_t kind = 0;    ///< of Config::attention_kinds
+  int64_t index = 0;  ///< among the layers of that kind
+};
+
 /// Constants of a decoder-only transformer with pre-normalised blocks (Vaswani et al. 2017; RMSNorm:
-/// Zhang and Sennrich 2019; SwiGLU: Shazeer 2020; RoPE: Su et al. 2021; GQA: Ainslie et al. 2023).
+/// Zhang and Sennrich 2019; GQA: Ainslie et al. 2023).
 struct Config {
   int64_t n_layers = 0;
   int64_t hidden_size = 0;
@@ -24,13 +43,25 @@ struct Config {
   int64_t head_dim = 0;
   float norm_epsilon = 0;
 
-  // Positions: angle(p, i) = (p / rope_linear_factor) * rope_base^(-2i / rotary_dim), divided by the
-  // file's frequency factors when it has them.
-  double rope_base = 10000;
-  double rope_linear_factor = 1;
+  float embedding_scale = 1;       ///< x = embedding * this
+  float attention_scale = 0;       ///< softmax(this * q . k)
+  bool attention_biases = false;   ///< q, k, v = W h + b
+  bool query_key_norms = false;    ///< RMSNorm of every head of q and k, before the rotation
+  bool post_norms = false;         ///< x += RMSNorm(sublayer) instead of x += sublayer
+  GateActivation gate_activation = GateActivation::silu;
+
+  /// Distinct, in the order of their first layers; and which of them each layer is.
+  std::vector<AttentionKind> attention_kinds;
+  std::vector<LayerPlace> layers;  ///< [n_layers]
+  void add_layer(const AttentionKind& kind);
+  int64_t n_layers_of(size_t kind) const;
+
   int64_t rotary_dim = 0;
+  /// The file may hold factors [rotary_dim / 2] that divide the angles.
+  bool may_have_rope_factors = false;
   /// True when the file's query and key rows are ordered for interleaved pairs: the loader
-  /// reorders them, so that the decoder knows only half-split pairs.
+  /// reorders the matrices, so that the decoder knows only half-split pairs. (No family has this and
+  /// biases or norms of queries and keys, whose order would have to follow.)
   bool file_pairs_interleaved = false;
 
   int64_t n_query_columns() const { return n_heads * head_dim; }

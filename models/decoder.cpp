@@ -9,29 +9,35 @@
 namespace kvasir {
 
 Decoder::Decoder(Config config, const kernels::KernelTable& kernels)
-    : config_(config), kernels_(kernels) {
-  kinds_.push_back({.n_layers = config_.n_layers,
-                    .n_kv_heads = config_.n_kv_heads,
-                    .head_dim = config_.head_dim,
-                    .window = 0});
+    : config_(std::move(config)), kernels_(kernels) {
+  for (size_t kind = 0; kind < config_.attention_kinds.size(); ++kind) {
+    kinds_.push_back({.n_layers = config_.n_layers_of(kind),
+                      .n_kv_heads = config_.n_kv_heads,
+                      .head_dim = config_.head_dim,
+                      .window = config_.attention_kinds[kind].window});
+  }
 }
 
-void Decoder::finish_loading() { positions_ = RotaryPositions(config_, weights_.rope_factors); }
+void Decoder::finish_loading() {
+  for (const auto& kind : config_.attention_kinds)
+    positions_.emplace_back(kind, config_.rotary_dim, weights_.rope_factors);
+}
 
-// One block of a pre-normalised decoder.
-void Decoder::layer(Step& step, const LayerWeights& w, int64_t index) const {
-  // x += Wo · attention(RoPE(Wq · h), RoPE(Wk · h), Wv · h),  h = RMSNorm(x)
+// One block of a pre-normalised decoder. [...]: only where the layer has weights for it.
+void Decoder::layer(Step& step, const LayerWeights& w, const LayerPlace& place) const {
+  // x += [norm] Wo · attention(q, k, v),  h = RMSNorm(x),
+  // q = RoPE([norm] (Wq · h [+ bq])),  k = RoPE([norm] (Wk · h [+ bk])),  v = Wv · h [+ bv]
   step.normalise(w.attention_norm, w.inputs.attention);
   step.project_attention(w.query, w.key, w.value);
-  step.rotate_and_append(index);
-  step.attend(index, w.inputs.attention_output);
-  step.add_projection(w.attention_output);
+  step.rotate_and_append(w, place);
+  step.attend(place, w.inputs.attention_output);
+  step.add_projection(w.attention_output, w.attention_post_norm);
 
-  // x += Wdown · (silu(Wgate · h) * (Wup · h)),  h = RMSNorm(x)
+  // x += [norm] Wdown · (activation(Wgate · h) * (Wup · h)),  h = RMSNorm(x)
   step.normalise(w.feed_forward_norm, w.inputs.feed_forward);
   step.project_feed_forward(w.gate, w.up);
   step.gate(w.inputs.down);
-  step.add_projection(w.down);
+  step.add_projection(w.down, w.feed_forward_post_norm);
 }
 
 Status Decoder::forward(const Batch& batch, ModelState& model_state, Threads& threads,
@@ -52,9 +58,9 @@ Status Decoder::forward(const Batch& batch, ModelState& model_state, Threads& th
       [&](Team& team) {
         Step step(context, team);
         step.embed(weights_.token_embedding);
-        for (int64_t i = 0; i < config_.n_layers; ++i) {
+        for (size_t i = 0; i < config_.layers.size(); ++i) {
           if (team.stopped()) return;
-          layer(step, weights_.layers[static_cast<size_t>(i)], i);
+          layer(step, weights_.layers[i], config_.layers[i]);
         }
         step.head(weights_.output_norm, weights_.output, weights_.inputs.head, logits.data());
       },

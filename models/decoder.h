@@ -48,13 +48,13 @@ class Decoder final : public Model {
  private:
   /// Every matrix a decoded token is multiplied with.
   std::vector<const PackedMatrix*> matrices() const;
-  void layer(Step& step, const LayerWeights& w, int64_t index) const;
+  void layer(Step& step, const LayerWeights& w, const LayerPlace& place) const;
 
   Config config_;
   const kernels::KernelTable& kernels_;
   Weights weights_;
-  RotaryPositions positions_;
-  std::vector<kv::LayerKind> kinds_;
+  std::vector<RotaryPositions> positions_;  // one a layer kind
+  std::vector<kv::LayerKind> kinds_;        // as config_.attention_kinds
   size_t planned_weight_bytes_ = 0;
 };
 

@@ -4,12 +4,13 @@
 
 namespace kvasir {
 
-RotaryPositions::RotaryPositions(const Config& config, const std::vector<float>& factors) {
-  const int64_t n_pairs = config.rotary_dim / 2;
+RotaryPositions::RotaryPositions(const AttentionKind& kind, int64_t rotary_dim,
+                                 const std::vector<float>& factors) {
+  const int64_t n_pairs = rotary_dim / 2;
   frequencies_.reserve(static_cast<size_t>(n_pairs));
   for (int64_t i = 0; i < n_pairs; ++i) {
-    const double exponent = -2.0 * static_cast<double>(i) / static_cast<double>(config.rotary_dim);
-    double frequency = numerics::pow(config.rope_base, exponent) / config.rope_linear_factor;
+    const double exponent = -2.0 * static_cast<double>(i) / static_cast<double>(rotary_dim);
+    double frequency = numerics::pow(kind.rope_base, exponent) / kind.rope_linear_factor;
     if (!factors.empty()) frequency /= static_cast<double>(factors[static_cast<size_t>(i)]);
     frequencies_.push_back(frequency);
   }

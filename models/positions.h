@@ -8,13 +8,13 @@
 
 namespace kvasir {
 
-/// Angles of RoPE (Su et al. 2021) for one model. Immutable. Angles are computed in double, so
+/// Angles of RoPE (Su et al. 2021) for the layers of one kind. Immutable. Angles are computed in double, so
 /// positions may grow far past 2^24 without losing precision.
 class RotaryPositions {
  public:
   RotaryPositions() = default;
   /// `factors` [rotary_dim / 2] divide the angles; empty: none.
-  RotaryPositions(const Config& config, const std::vector<float>& factors);
+  RotaryPositions(const AttentionKind& kind, int64_t rotary_dim, const std::vector<float>& factors);
 
   int64_t n_pairs() const { return static_cast<int64_t>(frequencies_.size()); }
 

@@ -54,8 +54,12 @@ size_t DecoderState::carve(const Config& config, const MatrixInputs& inputs,
   gate = carver.take<float>(rows * config.intermediate_size);
   up = carver.take<float>(rows * config.intermediate_size);
   activated = carver.take_activations(rows, config.intermediate_size, inputs.down);
-  cos = carver.take<float>(rows * (config.rotary_dim / 2));
-  sin = carver.take<float>(rows * (config.rotary_dim / 2));
+  sublayer = config.post_norms ? carver.take<float>(rows * config.hidden_size) : nullptr;
+  rotary.resize(config.attention_kinds.size());
+  for (auto& kind : rotary) {
+    kind.cos = carver.take<float>(rows * (config.rotary_dim / 2));
+    kind.sin = carver.take<float>(rows * (config.rotary_dim / 2));
+  }
   head_input = carver.take_activations(limits.max_logit_rows, config.hidden_size, inputs.head);
 
   const AttentionShape shape = attention_shape(config);

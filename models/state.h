@@ -75,9 +75,13 @@ struct DecoderState final : public ModelState {
   ActivationBuffer attended;    ///< [n_heads * head_dim]
   float* gate = nullptr;        ///< [intermediate]
   float* up = nullptr;          ///< [intermediate]
-  ActivationBuffer activated;   ///< silu(gate) * up [intermediate]
-  float* cos = nullptr;         ///< [rotary_dim / 2]
-  float* sin = nullptr;         ///< [rotary_dim / 2]
+  ActivationBuffer activated;   ///< activation(gate) * up [intermediate]
+  float* sublayer = nullptr;    ///< what a post norm normalises [hidden]; null without such norms
+  struct RotaryRows {
+    float* cos = nullptr;       ///< [rotary_dim / 2]
+    float* sin = nullptr;       ///< [rotary_dim / 2]
+  };
+  std::vector<RotaryRows> rotary;  ///< one a layer kind
   ActivationBuffer head_input;  ///< RMSNorm of the rows whose logits are wanted [max_logit_rows][hidden]
 
   /// One a thread.

@@ -81,13 +81,17 @@ void Step::prepare(ActivationBuffer& buffer, ActivationBuffer& own, InputForms f
 }
 
 void Step::embed(const PackedMatrix& token_embedding) {
-  const int64_t n_pairs = context_.positions.n_pairs();
+  const float scale = config_.embedding_scale;
   team_.for_pieces(n_rows(), 4, [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
-      kernels::unpack_row(token_embedding, context_.batch.tokens[static_cast<size_t>(row)],
-                          state_.x + row * config_.hidden_size);
-      context_.positions.row(position(row), state_.cos + row * n_pairs,
-                             state_.sin + row * n_pairs);
+      float* x = state_.x + row * config_.hidden_size;
+      kernels::unpack_row(token_embedding, context_.batch.tokens[static_cast<size_t>(row)], x);
+      if (scale != 1.0F) std::transform(x, x + config_.hidden_size, x, [&](float v) { return v * scale; });
+      for (size_t kind = 0; kind < context_.positions.size(); ++kind) {
+        const auto& positions = context_.positions[kind];
+        const int64_t at = row * positions.n_pairs();
+        positions.row(position(row), state_.rotary[kind].cos + at, state_.rotary[kind].sin + at);
+      }
     }
   });
   finish_zone(Zone::embed);
@@ -160,50 +164,82 @@ void Step::project_feed_forward(const PackedMatrix& gate, const PackedMatrix& up
   finish_zone(Zone::matmul);
 }
 
-void Step::add_projection(const PackedMatrix& matrix) {
-  multiply(input_, {{&matrix, state_.x}}, true);
+void Step::add_projection(const PackedMatrix& matrix, const std::vector<float>& post_norm) {
+  if (post_norm.empty()) {
+    multiply(input_, {{&matrix, state_.x}}, true);
+    finish_zone(Zone::matmul);
+    return;
+  }
+  multiply(input_, {{&matrix, state_.sublayer}}, false);
   finish_zone(Zone::matmul);
+  const int64_t columns = config_.hidden_size;
+  team_.for_pieces(n_rows(), 4, [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row) {
+      float* x = state_.x + row * columns;
+      float* y = state_.sublayer + row * columns;
+      kernels_.rms_norm(y, post_norm.data(), config_.norm_epsilon, y, columns);
+      kernels_.add(x, y, x, columns);
+    }
+  });
+  finish_zone(Zone::norm);
 }
 
-void Step::rotate_and_append(int64_t layer) {
+void Step::rotate_and_append(const LayerWeights& w, const LayerPlace& place) {
   const AttentionShape shape = attention_shape(config_);
   // Items are (KV head, row); a piece is up to 32 rows of mostly one head.
   team_.for_pieces(n_rows() * shape.n_kv_heads, 32, [&](int64_t begin, int64_t end) {
     for (int64_t item = begin; item < end; ++item)
-      rotate_and_append_row(layer, item / n_rows(), item % n_rows());
+      rotate_and_append_row(w, place, item / n_rows(), item % n_rows());
   });
   finish_zone(Zone::rope);
 }
 
-void Step::rotate_and_append_row(int64_t layer, int64_t kv_head, int64_t row) {
+void Step::rotate_and_append_row(const LayerWeights& w, const LayerPlace& place, int64_t kv_head,
+                                 int64_t row) {
   const AttentionShape shape = attention_shape(config_);
-  const int64_t n_pairs = context_.positions.n_pairs();
-  const float* cos = state_.cos + row * n_pairs;
-  const float* sin = state_.sin + row * n_pairs;
+  const int64_t n_pairs = context_.positions[place.kind].n_pairs();
+  const float* cos = state_.rotary[place.kind].cos + row * n_pairs;
+  const float* sin = state_.rotary[place.kind].sin + row * n_pairs;
   const int64_t kv_column = kv_head * shape.head_dim;
-  float* query = state_.query + row * config_.n_query_columns() + kv_column * shape.group_heads;
+  const int64_t query_column = kv_column * shape.group_heads;
+  float* query = state_.query + row * config_.n_query_columns() + query_column;
   float* key = state_.key + row * config_.n_kv_columns() + kv_column;
-  const float* value = state_.value + row * config_.n_kv_columns() + kv_column;
-  kernels_.rope(query, shape.group_heads, shape.head_dim, config_.rotary_dim, cos, sin,
-                kernels::RopePairs::half_split);
-  kernels_.rope(key, 1, shape.head_dim, config_.rotary_dim, cos, sin,
-                kernels::RopePairs::half_split);
+  float* value = state_.value + row * config_.n_kv_columns() + kv_column;
+  prepare_heads({query, shape.group_heads, query_column, w.query_bias, w.query_norm}, cos, sin);
+  prepare_heads({key, 1, kv_column, w.key_bias, w.key_norm}, cos, sin);
+  if (!w.value_bias.empty())
+    kernels_.add(value, w.value_bias.data() + kv_column, value, shape.head_dim);
   kv::Sequence& sequence = *segment(row).sequence;
-  const auto& layout = sequence.layout(0);
-  const auto slot = sequence.slot(0, position(row));
+  const auto& layout = sequence.layout(place.kind);
+  const auto slot = sequence.slot(place.kind, position(row));
   kernels_.store_key[static_cast<size_t>(layout.key_type())](
-      key, shape.head_dim, slot.slot, slot.block + layout.key_offset(layer, kv_head));
+      key, shape.head_dim, slot.slot, slot.block + layout.key_offset(place.index, kv_head));
   kernels_.store_value[static_cast<size_t>(layout.value_type())](
-      value, shape.head_dim, slot.slot, slot.block + layout.value_offset(layer, kv_head));
+      value, shape.head_dim, slot.slot, slot.block + layout.value_offset(place.index, kv_head));
 }
 
-void Step::attend(int64_t layer, InputForms forms) {
-  const auto& plan = state_.attention[0];
+void Step::prepare_heads(const HeadRow& row, const float* cos, const float* sin) {
+  const int64_t dim = config_.head_dim;
+  if (!row.bias.empty())
+    kernels_.add(row.heads, row.bias.data() + row.first_column, row.heads, row.n_heads * dim);
+  if (!row.norm.empty()) {
+    for (int64_t head = 0; head < row.n_heads; ++head) {
+      float* h = row.heads + head * dim;
+      kernels_.rms_norm(h, row.norm.data(), config_.norm_epsilon, h, dim);
+    }
+  }
+  kernels_.rope(row.heads, row.n_heads, dim, config_.rotary_dim, cos, sin,
+                kernels::RopePairs::half_split);
+}
+
+void Step::attend(const LayerPlace& place, InputForms forms) {
+  const auto& plan = state_.attention[place.kind];
   run_attention({.shape = attention_shape(config_),
                  .kernels = kernels_,
                  .batch = context_.batch,
-                 .kind = context_.kinds[0],
-                 .layer = layer,
+                 .window = context_.kinds[place.kind].window,
+                 .place = place,
+                 .scale = config_.attention_scale,
                  .plan = plan,
                  .query = state_.query,
                  .output = state_.attended.values,
@@ -219,7 +255,7 @@ void Step::attend(int64_t layer, InputForms forms) {
     statistics.attention_calls++;
     statistics.kv_bytes +=
         plan.kv_blocks_read() * config_.n_kv_heads *
-        static_cast<int64_t>(context_.batch.segments[0].sequence->layout(0).head_bytes());
+        static_cast<int64_t>(context_.batch.segments[0].sequence->layout(place.kind).head_bytes());
     statistics.attention_multiply_adds +=
         2 * plan.visible_keys() * config_.n_heads * config_.head_dim;
   }
@@ -228,8 +264,10 @@ void Step::attend(int64_t layer, InputForms forms) {
 
 void Step::gate(InputForms forms) {
   const int64_t columns = config_.intermediate_size;
+  const auto activate =
+      config_.gate_activation == GateActivation::silu ? kernels_.swiglu : kernels_.geglu;
   prepare(state_.activated, own_.activated, forms, n_rows(), [&](int64_t row, float* values) {
-    kernels_.swiglu(state_.gate + row * columns, state_.up + row * columns, values, columns);
+    activate(state_.gate + row * columns, state_.up + row * columns, values, columns);
   });
   finish_zone(Zone::activation);
 }

@@ -25,7 +25,7 @@ struct Product {
 struct StepContext {
   const Config& config;
   const kernels::KernelTable& kernels;
-  const RotaryPositions& positions;
+  const std::vector<RotaryPositions>& positions;  ///< one a layer kind
   const std::vector<kv::LayerKind>& kinds;
   const Batch& batch;
   DecoderState& state;
@@ -38,7 +38,7 @@ class Step {
  public:
   Step(const StepContext& context, Team& team);
 
-  /// x[row] = the token's embedding; also the rows' cos and sin.
+  /// x[row] = the token's embedding, scaled; also the rows' cos and sin.
   void embed(const PackedMatrix& token_embedding);
   /// input = RMSNorm(x), in the forms that the next products need.
   void normalise(const std::vector<float>& weight, InputForms forms);
@@ -47,13 +47,15 @@ class Step {
                          const PackedMatrix& value);
   /// gate, up = their matrix · input, one pass over both.
   void project_feed_forward(const PackedMatrix& gate, const PackedMatrix& up);
-  /// x += matrix · input.
-  void add_projection(const PackedMatrix& matrix);
-  /// Rotates queries and keys to their positions, stores keys and values in the sequences' blocks.
-  void rotate_and_append(int64_t layer);
+  /// x += matrix · input, or its RMSNorm where `post_norm` is not empty.
+  void add_projection(const PackedMatrix& matrix, const std::vector<float>& post_norm);
+  /// Adds biases to queries, keys and values, normalises heads of queries and keys (each where the
+  /// layer has such vectors), rotates both to their positions, stores keys and values in the
+  /// sequences' blocks.
+  void rotate_and_append(const LayerWeights& w, const LayerPlace& place);
   /// input = softmax(query · keys) · values over what each query sees.
-  void attend(int64_t layer, InputForms forms);
-  /// input = silu(gate) * up.
+  void attend(const LayerPlace& place, InputForms forms);
+  /// input = activation(gate) * up.
   void gate(InputForms forms);
   /// logits of the wanted rows: output · RMSNorm(x).
   void head(const std::vector<float>& output_norm, const PackedMatrix& output, InputForms forms,
@@ -71,7 +73,18 @@ class Step {
   void prepare(ActivationBuffer& buffer, ActivationBuffer& own, InputForms forms, int64_t rows,
                const Fill& fill);
   void quantize_row(const ActivationBuffer& buffer, InputForms forms, int64_t row);
-  void rotate_and_append_row(int64_t layer, int64_t kv_head, int64_t row);
+  void rotate_and_append_row(const LayerWeights& w, const LayerPlace& place, int64_t kv_head,
+                             int64_t row);
+  /// Bias, norm and rotation of `n_heads` heads of one row at `heads`; empty vectors do nothing.
+  /// `bias` is the layer's, `first_column` where these heads begin in it.
+  struct HeadRow {
+    float* heads;
+    int64_t n_heads;
+    int64_t first_column;
+    const std::vector<float>& bias;
+    const std::vector<float>& norm;
+  };
+  void prepare_heads(const HeadRow& row, const float* cos, const float* sin);
   const BatchSegment& segment(int64_t row) const;
   int64_t position(int64_t row) const;
   void finish_zone(Zone zone);

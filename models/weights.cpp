@@ -157,8 +157,28 @@ Status plan_layer(TensorTaker& take, const Config& config, int64_t index, LayerW
       {"ffn_up", ff, hidden, 0, layer.up},
       {"ffn_down", hidden, ff, 0, layer.down},
   };
-  if (auto s = take.vector(name("attn_norm"), hidden, layer.attention_norm); !s) return s;
-  if (auto s = take.vector(name("ffn_norm"), hidden, layer.feed_forward_norm); !s) return s;
+  const struct {
+    bool wanted;
+    const char* role;
+    const char* suffix;
+    int64_t size;
+    std::vector<float>& destination;
+  } vectors[] = {
+      {true, "attn_norm", "weight", hidden, layer.attention_norm},
+      {true, "ffn_norm", "weight", hidden, layer.feed_forward_norm},
+      {config.attention_biases, "attn_q", "bias", n_q, layer.query_bias},
+      {config.attention_biases, "attn_k", "bias", n_kv, layer.key_bias},
+      {config.attention_biases, "attn_v", "bias", n_kv, layer.value_bias},
+      {config.query_key_norms, "attn_q_norm", "weight", config.head_dim, layer.query_norm},
+      {config.query_key_norms, "attn_k_norm", "weight", config.head_dim, layer.key_norm},
+      {config.post_norms, "post_attention_norm", "weight", hidden, layer.attention_post_norm},
+      {config.post_norms, "post_ffw_norm", "weight", hidden, layer.feed_forward_post_norm},
+  };
+  for (const auto& v : vectors) {
+    if (!v.wanted) continue;
+    const auto tensor = fmt::format("blk.{}.{}.{}", index, v.role, v.suffix);
+    if (auto s = take.vector(tensor, v.size, v.destination); !s) return s;
+  }
   for (const auto& m : matrices) {
     if (auto s = take.matrix(name(m.role), m.rows, m.columns, m.destination, m.unpair_head_dim); !s)
       return s;
@@ -227,7 +247,7 @@ Result<std::vector<PackJob>> plan_weights(const gguf::Header& header, Config& co
         !s)
       return std::move(s).error();
   }
-  if (take.has("rope_freqs.weight")) {
+  if (config.may_have_rope_factors && take.has("rope_freqs.weight")) {
     if (auto s = take.vector("rope_freqs.weight", config.rotary_dim / 2, weights.rope_factors); !s)
       return std::move(s).error();
   }

@@ -32,17 +32,25 @@ struct MatrixInputs {
   InputForms head;
 };
 
-/// One transformer block. Shapes are [rows, columns] = [outputs, inputs].
+/// One transformer block. Shapes are [rows, columns] = [outputs, inputs]. A vector that the config
+/// does not ask for is empty.
 struct LayerWeights {
   std::vector<float> attention_norm;     ///< [hidden]
   PackedMatrix query;                    ///< [n_heads * head_dim, hidden], half-split pairs
   PackedMatrix key;                      ///< [n_kv_heads * head_dim, hidden], half-split pairs
   PackedMatrix value;                    ///< [n_kv_heads * head_dim, hidden]
+  std::vector<float> query_bias;         ///< [n_heads * head_dim]
+  std::vector<float> key_bias;           ///< [n_kv_heads * head_dim]
+  std::vector<float> value_bias;         ///< [n_kv_heads * head_dim]
+  std::vector<float> query_norm;         ///< [head_dim], the same for every head
+  std::vector<float> key_norm;           ///< [head_dim]
   PackedMatrix attention_output;         ///< [hidden, n_heads * head_dim]
-  std::vector<float> feed_forward_norm;  ///< [hidden]
+  std::vector<float> attention_post_norm;     ///< [hidden]
+  std::vector<float> feed_forward_norm;       ///< [hidden]
   PackedMatrix gate;                     ///< [intermediate, hidden]
   PackedMatrix up;                       ///< [intermediate, hidden]
   PackedMatrix down;                     ///< [hidden, intermediate]
+  std::vector<float> feed_forward_post_norm;  ///< [hidden]
   MatrixInputs inputs;
 };
 

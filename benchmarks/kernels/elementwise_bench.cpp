@@ -40,6 +40,9 @@ void register_elementwise() {
     add_benchmark("swiglu", table, 12, [=](Arrays& x, int64_t n) {
       table->swiglu(x.a.data(), x.b.data(), x.y.data(), n);
     });
+    add_benchmark("geglu", table, 12, [=](Arrays& x, int64_t n) {
+      table->geglu(x.a.data(), x.b.data(), x.y.data(), n);
+    });
     add_benchmark("add", table, 12, [=](Arrays& x, int64_t n) {
       table->add(x.a.data(), x.b.data(), x.y.data(), n);
     });

@@ -85,7 +85,8 @@ Status Sequence::rewind(int64_t length) {
     if (window == 0 || length == 0) continue;
     const auto& ring = rings_[kind];
     const int64_t first_visible = std::max<int64_t>(0, length - window + 1);
-    if (!ring.empty() && ring.at(ring.first()).first_position > first_visible) {
+    // An empty ring counts: a window of 1 drops a block as soon as it is full.
+    if (ring.first() * kBlockPositions > first_visible) {
       return make_error(ErrorCode::invalid_argument,
                         "cannot rewind to position {}: the window of {} positions has already "
                         "dropped position {}",

@@ -16,6 +16,12 @@ namespace {
 constexpr const char* kGpt2 = R"('s|'t|'re|'ve|'m|'ll|'d)"
                               R"(| ?\p{L}+| ?\p{N}+| ?[^\p{Z}\t-\r\x{85}\p{L}\p{N}]+)"
                               R"(|[\p{Z}\t-\r\x{85}]+(?![^\p{Z}\t-\r\x{85}])|[\p{Z}\t-\r\x{85}]+)";
+// A digit at a time; a letter run takes one character before it that is no letter, digit or line end;
+// runs of other characters take line ends behind them.
+constexpr const char* kQwen2 =
+    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N})"
+    R"(| ?[^\p{Z}\t-\r\x{85}\p{L}\p{N}]+[\r\n]*|[\p{Z}\t-\r\x{85}]*[\r\n]+)"
+    R"(|[\p{Z}\t-\r\x{85}]+(?![^\p{Z}\t-\r\x{85}])|[\p{Z}\t-\r\x{85}]+)";
 constexpr const char* kEveryNumber = R"(\p{N})";  // Nd, Nl and No, as Digits has them
 
 struct Named {
@@ -28,6 +34,7 @@ struct Named {
 /// gpt-2 has " ", " 12". (transformers, reading a GGUF file, leaves the first stage out.)
 constexpr Named kKnown[] = {
     {"gpt-2", {kGpt2, nullptr}},
+    {"qwen2", {kQwen2, nullptr}},
     {"smollm", {kEveryNumber, kGpt2}},
 };
 

@@ -136,6 +136,22 @@ Status read_merges(const gguf::Header& header, Vocabulary& vocabulary) {
   return {};
 }
 
+/// What SentencePiece does to a text before it is cut. No file of today asks for more than spaces.
+Status read_normalisation(const gguf::Header& header, Vocabulary& vocabulary) {
+  constexpr const char* kCharsMap = "tokenizer.ggml.precompiled_charsmap";
+  constexpr const char* kRemove = "tokenizer.ggml.remove_extra_whitespaces";
+  if (vocabulary.model != "llama") return {};
+  auto prefix = header.bool_or("tokenizer.ggml.add_space_prefix", true);
+  if (!prefix) return std::move(prefix).error();
+  vocabulary.adds_space_prefix = *prefix;
+  auto removes = header.bool_or(kRemove, false);
+  if (!removes) return std::move(removes).error();
+  if (*removes) return make_error(ErrorCode::unsupported, "key '{}' is true, which is not supported", kRemove);
+  if (header.find(kCharsMap) != nullptr)
+    return make_error(ErrorCode::unsupported, "key '{}' is not supported", kCharsMap);
+  return {};
+}
+
 }  // namespace
 
 Result<Vocabulary> Vocabulary::read(const gguf::Header& header) {
@@ -160,6 +176,7 @@ Result<Vocabulary> Vocabulary::read(const gguf::Header& header) {
   if (!adds_bos) return std::move(adds_bos).error();
   vocabulary.adds_bos = *adds_bos && vocabulary.bos.has_value();
   if (auto s = read_merges(header, vocabulary); !s) return std::move(s).error();
+  if (auto s = read_normalisation(header, vocabulary); !s) return std::move(s).error();
   return vocabulary;
 }
 

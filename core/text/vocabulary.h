@@ -26,6 +26,7 @@ struct Vocabulary {
   /// Ascending: eos, eot, eom, and every control token whose spelling is known to end answers.
   std::vector<TokenId> end_tokens;
   bool adds_bos = false;  ///< never without a bos
+  bool adds_space_prefix = false;  ///< "llama" only: a space is put before a text
   /// A piece that is a token as it stands is that token, whatever the merges would make of it
   /// (Llama 3's BPE). No pre-tokenizer known today asks for it, and GGUF has no key of its own.
   bool ignore_merges = false;

@@ -112,18 +112,36 @@ struct Elementwise {
         });
   }
 
-  KVASIR_INLINE F gated(const F& gate, const F& up) {
+  KVASIR_INLINE F silu_gated(const F& gate, const F& up) {
     const F minus = F::subtract(F::broadcast(-0.0F), gate);
     return F::multiply(F::divide(gate, F::add(F::broadcast(1.0F), exp<V>(minus))), up);
   }
 
-  static void swiglu(const float* gate, const float* up, float* y, int64_t n) {
+  KVASIR_INLINE F gelu_gated(const F& gate, const F& up) {
+    const F cubic = F::multiply(F::broadcast(0.044715F), F::multiply(gate, gate));
+    const F u = F::multiply(F::broadcast(0.797884560802865356F), F::fma(cubic, gate, gate));
+    const F half = F::multiply(F::broadcast(0.5F), gate);
+    return F::multiply(F::multiply(half, F::add(F::broadcast(1.0F), tanh<V>(u))), up);
+  }
+
+  /// y = activate(gate, up), 16 at a time.
+  template <class Activate>
+  KVASIR_INLINE void gated(const float* gate, const float* up, float* y, int64_t n,
+                           const Activate& activate) {
     for_lanes(
-        n, [&](int64_t i) { F::store(y + i, gated(F::load(gate + i), F::load(up + i))); },
+        n, [&](int64_t i) { F::store(y + i, activate(F::load(gate + i), F::load(up + i))); },
         [&](int64_t i, int64_t count) {
-          F::store_first(y + i, gated(F::load_first(gate + i, count), F::load_first(up + i, count)),
-                         count);
+          F::store_first(
+              y + i, activate(F::load_first(gate + i, count), F::load_first(up + i, count)), count);
         });
+  }
+
+  static void swiglu(const float* gate, const float* up, float* y, int64_t n) {
+    gated(gate, up, y, n, [](const F& g, const F& u) { return silu_gated(g, u); });
+  }
+
+  static void geglu(const float* gate, const float* up, float* y, int64_t n) {
+    gated(gate, up, y, n, [](const F& g, const F& u) { return gelu_gated(g, u); });
   }
 
   static void add(const float* a, const float* b, float* y, int64_t n) {

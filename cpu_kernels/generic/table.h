@@ -33,6 +33,7 @@ constexpr KernelTable make_table() {
       .quantize_wide = E::quantize_wide,
       .rms_norm = E::rms_norm,
       .swiglu = E::swiglu,
+      .geglu = E::geglu,
       .add = E::add,
       .rope = E::rope,
       .store_key = {A::template store_key<KvF32<V>>, A::template store_key<KvF16<V>>},

@@ -17,6 +17,7 @@ void quantize(const float* x, int64_t n, int8_t* codes, ActivationGroup* groups)
 void quantize_wide(const float* x, int64_t n, int8_t* codes, WideActivationGroup* groups);
 void rms_norm(const float* x, const float* weight, float epsilon, float* y, int64_t n);
 void swiglu(const float* gate, const float* up, float* y, int64_t n);
+void geglu(const float* gate, const float* up, float* y, int64_t n);
 void add(const float* a, const float* b, float* y, int64_t n);
 void rope(float* x, int64_t n_heads, int64_t head_stride, int64_t rotary_dim, const float* cos,
           const float* sin, RopePairs pairs);

@@ -128,6 +128,14 @@ void swiglu(const float* gate, const float* up, float* y, int64_t n) {
   for (int64_t i = 0; i < n; ++i) y[i] = gate[i] / (1.0F + exp(-gate[i])) * up[i];
 }
 
+void geglu(const float* gate, const float* up, float* y, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) {
+    const float g = gate[i];
+    const float u = 0.797884560802865356F * std::fmaf(0.044715F * (g * g), g, g);
+    y[i] = 0.5F * g * (1.0F + tanh(u)) * up[i];
+  }
+}
+
 void add(const float* a, const float* b, float* y, int64_t n) {
   for (int64_t i = 0; i < n; ++i) y[i] = a[i] + b[i];
 }

@@ -11,6 +11,7 @@ constexpr KernelTable make_table() {
       .quantize_wide = scalar::quantize_wide,
       .rms_norm = scalar::rms_norm,
       .swiglu = scalar::swiglu,
+      .geglu = scalar::geglu,
       .add = scalar::add,
       .rope = scalar::rope,
       .store_key = {scalar::store_key_f32, scalar::store_key_f16},

@@ -3,7 +3,7 @@
 namespace kvasir {
 
 const std::vector<Family>& all_families() {
-  static const std::vector<Family> all = {families::llama};
+  static const std::vector<Family> all = {families::gemma3, families::llama, families::qwen2};
   return all;
 }
 

@@ -5,6 +5,8 @@
 
 namespace kvasir::families {
 
+extern const Family gemma3;
 extern const Family llama;
+extern const Family qwen2;
 
 }  // namespace kvasir::families

@@ -42,6 +42,7 @@ class Metadata {
     if (!fault_) fault_ = std::move(error);
   }
   const std::optional<Error>& fault() const { return fault_; }
+  const gguf::Header& header() const { return header_; }
   std::string key(std::string_view name) const { return prefix_ + std::string(name); }
 
  private:

@@ -45,6 +45,9 @@ TEST_CASE("given rows of every length, when normalised, gated, added, then table
       compare_tables(n, "swiglu", [&](const KernelTable& t, float* y) {
         t.swiglu(x.data(), w.data(), y, static_cast<int64_t>(n));
       });
+      compare_tables(n, "geglu", [&](const KernelTable& t, float* y) {
+        t.geglu(x.data(), w.data(), y, static_cast<int64_t>(n));
+      });
       compare_tables(n, "add", [&](const KernelTable& t, float* y) {
         t.add(x.data(), w.data(), y, static_cast<int64_t>(n));
       });
@@ -70,6 +73,25 @@ TEST_CASE("given scalar formulas, when compared with doubles, then they agree") 
   scalar::swiglu(x.data(), w.data(), y.data(), n);
   for (size_t i = 0; i < n; ++i)
     CHECK(y[i] == doctest::Approx(x[i] / (1 + std::exp(-static_cast<double>(x[i]))) * w[i]).epsilon(1e-6));
+  scalar::geglu(x.data(), w.data(), y.data(), n);
+  for (size_t i = 0; i < n; ++i) {
+    const double g = x[i];
+    const double u = 0.79788456080286535588 * (g + 0.044715 * g * g * g);
+    const double expected = 0.5 * g * (1 + std::tanh(u)) * w[i];
+    // 1 + tanh cancels where the gate is very negative: half an ULP of tanh near 1 is 3e-8, and the
+    // errors of u (2 roundings, slope at most 1) and of tanh (1.5 ULP) come to 3 of those.
+    CHECK(std::abs(y[i] - expected) <= 1e-7 * std::abs(0.5 * g * w[i]) + 3e-7 * std::abs(expected));
+  }
+}
+
+TEST_CASE("given gates at the ends of the range, when activated, then the limits are reached") {
+  const float gates[] = {30.0F, 3e38F, INFINITY, 0.0F, -0.0F, -30.0F, -3e38F, nan_value()};
+  std::vector<float> y(std::size(gates));
+  const std::vector<float> ones(std::size(gates), 1.0F);
+  scalar::geglu(gates, ones.data(), y.data(), static_cast<int64_t>(y.size()));
+  for (size_t i = 0; i < 4; ++i) CHECK(y[i] == gates[i]);
+  for (size_t i = 4; i < 7; ++i) CHECK(y[i] == 0.0F);
+  CHECK(std::isnan(y[7]));
 }
 
 TEST_CASE("given groups of 32, when quantised, then codes follow the formula and tables agree") {

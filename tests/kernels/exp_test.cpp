@@ -93,6 +93,8 @@ TEST_CASE("given every kind of float, when tables use exp and tanh, then they eq
   const std::vector<float> ones(x.size(), 1.0F);
   std::vector<float> expected(x.size()), actual(x.size());
   scalar_kernels().swiglu(x.data(), ones.data(), expected.data(), n);
+  std::vector<float> expected_gelu(x.size());
+  scalar_kernels().geglu(x.data(), ones.data(), expected_gelu.data(), n);
   // Softmax in rows of two (x, 0): its exponents are x and 0, or 0 and -x.
   std::vector<float> expected_pairs, actual_pairs;
   const auto pairs = [&](const KernelTable& table, std::vector<float>& out) {
@@ -106,6 +108,8 @@ TEST_CASE("given every kind of float, when tables use exp and tanh, then they eq
   for (const auto* table : vector_tables()) {
     table->swiglu(x.data(), ones.data(), actual.data(), n);
     check_same(expected, actual, table->name, "swiglu of every kind of float");
+    table->geglu(x.data(), ones.data(), actual.data(), n);
+    check_same(expected_gelu, actual, table->name, "geglu of every kind of float");
     pairs(*table, actual_pairs);
     check_same(expected_pairs, actual_pairs, table->name, "softmax of every kind of float");
   }

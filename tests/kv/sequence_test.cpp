@@ -113,6 +113,32 @@ TEST_CASE("given a window that moved on, when rewound too far, then it is refuse
   CHECK(sequence.slot(1, 9).slot == 9);
 }
 
+TEST_CASE("given any window, when rewound anywhere, then what the next query sees is held or it is refused") {
+  for (const int64_t window : {1, 2, 31, 32, 33, 64, 65}) {
+    for (const int64_t length : {31, 32, 33, 64, 96, 100}) {
+      for (int64_t to = 1; to <= length; ++to) {
+        auto pools = make_pools(window, 100);
+        Sequence sequence(pools);
+        REQUIRE(sequence.reserve(length));
+        sequence.commit(length);
+        const int64_t first_visible = std::max<int64_t>(0, to - window + 1);
+        const int64_t first_held = std::max<int64_t>(0, length - window + 1) / 32 * 32;
+        CAPTURE(window);
+        CAPTURE(length);
+        CAPTURE(to);
+        REQUIRE(static_cast<bool>(sequence.rewind(to)) == (first_visible >= first_held));
+        if (sequence.length() != to) continue;
+        REQUIRE(sequence.reserve(to + 1));
+        std::vector<kernels::KvBlock> blocks;
+        sequence.append_blocks(1, first_visible, to + 1, blocks);
+        REQUIRE(blocks.front().first_position <= first_visible);
+        REQUIRE(blocks.back().first_position + 32 >= to + 1);
+        REQUIRE(sequence.slot(1, to).block == blocks.back().data);
+      }
+    }
+  }
+}
+
 TEST_CASE("given a sequence, when it ends, then all its blocks are free again") {
   auto pools = make_pools(64, 100);
   {

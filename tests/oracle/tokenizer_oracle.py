@@ -2,12 +2,13 @@
 """Kvasir's tokenizer against Hugging Face's.
 
   tokenizer_oracle.py fixtures --model smollm2.gguf   writes ../text/data/*.json, which the C++ tests read
-  tokenizer_oracle.py compare  --model smollm2.gguf --kvasir PROGRAM [--random 2000]
+  tokenizer_oracle.py compare  --model MODEL.gguf --kvasir PROGRAM [--random 2000]
                                                      runs `kvasir tokenize` on every string, live
 
 Needs: transformers, tokenizers, gguf. The reference is the Hugging Face tokenizer read from the
 same GGUF file with one repair: transformers ignores the key `tokenizer.ggml.pre`, so the stage that
-`smollm` means, Digits(individual_digits=True) before ByteLevel, is put back. Without it about one
+`smollm` means, Digits(individual_digits=True) before ByteLevel, is put back (for `qwen2` transformers
+knows the right stages from the architecture). Without it about one
 in five strings of `random_strings` differs, those with white space before a number: "  12" would be
 " ", " 12" instead of "  ", "1", "2".
 """
@@ -68,13 +69,15 @@ def byte_characters():
 
 
 def load_hugging_face(model):
+    import gguf
     from tokenizers import pre_tokenizers
     from transformers import AutoTokenizer
     path = pathlib.Path(model).resolve()
     tokenizer = AutoTokenizer.from_pretrained(str(path.parent), gguf_file=path.name)
-    tokenizer.backend_tokenizer.pre_tokenizer = pre_tokenizers.Sequence([
-        pre_tokenizers.Digits(individual_digits=True),
-        pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)])
+    if gguf.GGUFReader(path).fields["tokenizer.ggml.pre"].contents() == "smollm":
+        tokenizer.backend_tokenizer.pre_tokenizer = pre_tokenizers.Sequence([
+            pre_tokenizers.Digits(individual_digits=True),
+            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)])
     return tokenizer
 
 
@@ -120,6 +123,11 @@ Der Fluß fließt über Gärten. Река течёт мимо садов. 川は
 don't can't won't they've I'm you'd she's\tand\tthe\r\n end of the endless river running """
 
 
+# The expression of Qwen2's tokenizer.json.
+QWEN2 = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+"
+         r"|\s+(?!\S)|\s+")
+
+
 def random_words(count, seed):
     """Words of few letters: their merges overlap, so that the order of merging matters."""
     rng = random.Random(seed)
@@ -128,7 +136,7 @@ def random_words(count, seed):
 
 def small_tokenizer(stages, ignore_merges):
     """Few merges, every byte, added tokens whose spellings overlap; trained here."""
-    from tokenizers import AddedToken, Tokenizer, models, pre_tokenizers, trainers
+    from tokenizers import AddedToken, Regex, Tokenizer, models, pre_tokenizers, trainers
     byte_level = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)
     trained = Tokenizer(models.BPE())
     trained.pre_tokenizer = byte_level
@@ -142,8 +150,12 @@ def small_tokenizer(stages, ignore_merges):
         vocabulary[word] = len(vocabulary)
     tokenizer = Tokenizer(models.BPE(vocab=vocabulary, merges=[tuple(m) for m in model["merges"]],
                                      ignore_merges=ignore_merges))
-    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
-        ([pre_tokenizers.Digits(individual_digits=True)] if "digits" in stages else []) + [byte_level])
+    if "qwen2" in stages:
+        before = [pre_tokenizers.Split(Regex(QWEN2), behavior="isolated"),
+                  pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)]
+    else:
+        before = ([pre_tokenizers.Digits(individual_digits=True)] if "digits" in stages else []) + [byte_level]
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(before)
     tokenizer.add_special_tokens(["<|end|>", "<|end|>less", "<|endless|>", "|end|"])
     tokenizer.add_tokens([AddedToken(t, normalized=False) for t in ["[a", "[ab", "[abc]", "bc]d", "\n\n\n"]])
     merges = [" ".join(m) for m in model["merges"]]
@@ -158,6 +170,7 @@ SMALL_TEXTS = ["", " ", "  12", "a 1234", "\n\n1", "zebra", " zebra", "quartz 1"
 def small_fixture():
     result = {}
     for name, stages, ignore in [("gpt-2", (), False), ("smollm", ("digits",), False),
+                                 ("qwen2", ("qwen2",), False),
                                  ("gpt-2 ignore_merges", (), True)]:
         tokenizer, merges = small_tokenizer(stages, ignore)
         cases = []
@@ -264,7 +277,7 @@ def main():
     fixtures = commands.add_parser("fixtures")
     live = commands.add_parser("compare")
     for command in (fixtures, live):
-        command.add_argument("--model", required=True, help="smollm2-135m-instruct.gguf")
+        command.add_argument("--model", required=True, help="a GGUF file with byte-level BPE")
     live.add_argument("--kvasir", required=True, help="the program")
     live.add_argument("--random", type=int, default=2000, help="how many random strings")
     arguments = parser.parse_args()

@@ -46,7 +46,7 @@ TEST_CASE("given texts and added tokens, when encoded, then the ids are those of
 TEST_CASE("given any bytes, when encoded and decoded, then they come back") {
   const auto fixture = test::read_fixture("small_bpe.json");
   std::mt19937 random(1);
-  for (const char* pre : {"gpt-2", "smollm"}) {
+  for (const char* pre : {"gpt-2", "smollm", "qwen2"}) {
     const auto tokenizer = test::tokenizer_of(test::small_vocabulary(fixture, pre));
     for (int byte = 0; byte < 256; ++byte) {
       const std::string text(1, static_cast<char>(byte));

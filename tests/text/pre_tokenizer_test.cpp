@@ -23,7 +23,7 @@ std::vector<std::string> pieces(const std::string& name, const std::string& text
 
 TEST_CASE("given texts of many scripts, when cut, then the pieces are those of Hugging Face") {
   const auto fixture = test::read_fixture("small_bpe.json");
-  for (const char* name : {"gpt-2", "smollm"}) {
+  for (const char* name : {"gpt-2", "smollm", "qwen2"}) {
     CHECK(fixture["cases"][name].size() >= 60);
     for (const auto& entry : fixture["cases"][name]) {
       const auto text = entry["text"].get<std::string>();

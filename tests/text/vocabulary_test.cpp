@@ -130,10 +130,37 @@ TEST_CASE("given the faults of case T16, when read, then each error names the ke
 }
 
 TEST_CASE("given a sound vocabulary of another kind, when read, then the error names the kind") {
-  auto writer = begin("llama", {"<unk>", "<s>", "</s>", "<0x41>"});
-  writer.ints("tokenizer.ggml.token_type", {2, 3, 3, 6});
-  writer.floats("tokenizer.ggml.scores", {0, 0, 0, 0});
-  CHECK(names(fault_of(writer), {"'llama'", "not supported yet", "gpt2"}));
+  const auto writer = begin("t5", {"<unk>", "<s>", "</s>", "<0x41>"});
+  CHECK(names(fault_of(writer), {"'t5'", "not supported yet", "gpt2", "llama"}));
+}
+
+TEST_CASE("given a SentencePiece vocabulary, when read, then its keys are followed or refused by name") {
+  const auto sound = [] {
+    auto writer = begin("llama", {"<unk>", "<s>", "</s>", "<0x41>", "\u2581", "a"});
+    writer.ints("tokenizer.ggml.token_type", {2, 3, 3, 6, 1, 1});
+    writer.floats("tokenizer.ggml.scores", {0, 0, 0, 0, -1, -2});
+    return writer;
+  };
+  for (const bool prefix : {false, true}) {
+    auto writer = sound();
+    if (!prefix) writer.boolean("tokenizer.ggml.add_space_prefix", false);  // true is the default
+    const auto parsed = parse(writer);
+    const auto tokenizer = Tokenizer::from_gguf(parsed.header);
+    REQUIRE(tokenizer.ok());
+    const auto ids = (*tokenizer)->encode("a", SpecialTokens::as_text);
+    REQUIRE(ids.ok());
+    CHECK(*ids == (prefix ? std::vector<TokenId>{4, 5} : std::vector<TokenId>{5}));
+    CHECK((*tokenizer)->bos() == 1);
+    CHECK((*tokenizer)->adds_bos());
+  }
+  auto writer = sound();
+  writer.boolean("tokenizer.ggml.remove_extra_whitespaces", true);
+  CHECK(names(fault_of(writer), {"tokenizer.ggml.remove_extra_whitespaces", "not supported"}));
+  writer = sound();
+  writer.ints("tokenizer.ggml.precompiled_charsmap", {1});
+  CHECK(names(fault_of(writer), {"tokenizer.ggml.precompiled_charsmap", "not supported"}));
+  writer = begin("llama", {"<unk>", "<s>", "</s>"});
+  CHECK(names(fault_of(writer), {"tokenizer.ggml.scores"}));
 }
 
 TEST_CASE("given lists that do not fit together, when read, then the error names the key") {
