@@ -2,6 +2,7 @@
 #include <cstring>
 #include <iterator>
 
+#include "cpu_kernels/amx_choice.h"
 #include "cpu_kernels/cpu.h"
 #include "cpu_kernels/kernels.h"
 
@@ -19,6 +20,9 @@ extern const KernelTable kTable;
 }
 namespace avx512vnni {
 extern const KernelTable kTable;
+}
+namespace amx {
+extern const KernelTable kMatmuls;
 }
 #elif defined(__aarch64__)
 namespace neon {
@@ -45,6 +49,14 @@ struct Choices {
         "this CPU or its system lacks AVX-512 F, CD, BW, DQ or VL");
     add({&avx512vnni::kTable, "avx512vnni", "AVX-512 with VNNI", cpu.avx512vnni},
         "this CPU or its system lacks AVX-512 VNNI");
+    tiles = with_matmuls(avx512vnni::kTable, amx::kMatmuls);
+    tiles.name = "amx";
+    add({&tiles, "amx", "AVX-512 with VNNI, AMX tiles of int8", cpu.amx},
+        "this CPU or its system lacks AMX tiles of int8");
+    if (cpu.amx) {
+      best_of_tiles = with_faster_matmuls(avx512vnni::kTable, amx::kMatmuls);
+      best_of_tiles.name = "amx";
+    }
 #elif defined(__aarch64__)
     add({&neon::kTable, "neon", "AArch64 Advanced SIMD", cpu.neon}, "this CPU lacks Advanced SIMD");
     add({&neondotprod::kTable, "neon-dotprod", "Advanced SIMD with dot products", cpu.neon_dotprod},
@@ -55,6 +67,8 @@ struct Choices {
     all[count] = choice;
     lacks[count++] = lacking;
   }
+  KernelTable tiles{};          ///< AMX wherever it can be used
+  KernelTable best_of_tiles{};  ///< AMX where it is faster; unset where there is none
   KernelChoice all[8];
   const char* lacks[8];  ///< what to say when the CPU cannot run it
   int count = 0;
@@ -79,7 +93,10 @@ const KernelTable* choose_kernels(const char* forced, const char** why) {
   for (int i = known.count - 1; i >= 0; --i) {
     const KernelChoice& choice = known.all[i];
     if (any ? !choice.cpu_has_it : std::strcmp(choice.name, forced) != 0) continue;
-    if (choice.cpu_has_it) return choice.table;
+    if (choice.cpu_has_it) {
+      const bool measured = any && choice.table == &known.tiles;
+      return measured ? &known.best_of_tiles : choice.table;
+    }
     *why = known.lacks[i];
     return nullptr;
   }

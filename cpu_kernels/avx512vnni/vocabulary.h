@@ -22,6 +22,7 @@ struct Isa : avx512::Base<Isa> {
     return {_mm512_srai_epi32(_mm512_slli_epi32(pairs.r, 16), 16)};
   }
   KVASIR_INLINE Ints second_scales(const Ints& pairs) { return {_mm512_srai_epi32(pairs.r, 16)}; }
+  KVASIR_INLINE Ints multiply(const Ints& a, const Ints& b) { return {_mm512_mullo_epi32(a.r, b.r)}; }
   /// sum + first of the pair * two[0] + second * two[1].
   KVASIR_INLINE Ints add_pair_products(const Ints& sum, const Ints& pairs, const int16_t* two) {
     return {_mm512_dpwssd_epi32(sum.r, pairs.r, two_factors(two))};

@@ -64,7 +64,13 @@ struct TileProducts {
 
   static void multiply_rows(const MatmulTask& task, TileScratch& scratch, int64_t panel,
                             int64_t block, int64_t block_end, int64_t first, int64_t end) {
-    for_passes<V::kQuantizedRows, Shape::kRows>(block, block_end, [&](auto rows, int64_t row) {
+    multiply_rows_from(task, scratch, panel, block, block, block_end, first, end);
+  }
+  /// Rows [begin, block_end) of the block that starts at `block`.
+  static void multiply_rows_from(const MatmulTask& task, TileScratch& scratch, int64_t panel,
+                                 int64_t block, int64_t begin, int64_t block_end, int64_t first,
+                                 int64_t end) {
+    for_passes<V::kQuantizedRows, Shape::kRows>(begin, block_end, [&](auto rows, int64_t row) {
       multiply<decltype(rows)::value>(task, scratch, panel, block, row, first, end);
     });
   }
@@ -145,7 +151,8 @@ struct Unpack {
   }
 };
 
-template <class Format>
+/// `Products`: what multiplies rows with a tile.
+template <class Format, template <class, class> class Products = TileProducts>
 struct QuantizedMatmul {
   using V = typename Format::Vocabulary;
   using Shape = typename Format::Shape;
@@ -183,7 +190,7 @@ struct QuantizedMatmul {
         for (int64_t first = 0; first < n_groups; first += kTileGroupsHere) {
           const int64_t end = n_groups - first < kTileGroupsHere ? n_groups : first + kTileGroupsHere;
           Unpack<Format>::run(task, panel, first, end, scratch);
-          TileProducts<V, Shape>::multiply_rows(task, scratch, panel, block, block_end, first, end);
+          Products<V, Shape>::multiply_rows(task, scratch, panel, block, block_end, first, end);
         }
       }
     }

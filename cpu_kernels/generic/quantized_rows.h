@@ -91,7 +91,7 @@ struct MicroKernel {
     });
   }
 
-  /// The integer sums of a group; what the codes' offset added is taken out.
+  /// The integer sums of a group.
   template <int kRows, class Codes8, class GroupRows>
   KVASIR_INLINE void integers(const Groups& w, int64_t g, Codes8& codes, const GroupRows& groups,
                               Ints (&totals)[kRows]) {
@@ -132,6 +132,13 @@ struct MicroKernel {
         Codes8::advance(codes, 32);
       }
     }
+    take_out_offset<kRows>(w, g, groups, totals);
+  }
+
+  /// What the codes' offset added to the totals.
+  template <int kRows, class GroupRows>
+  KVASIR_INLINE void take_out_offset(const Groups& w, int64_t g, const GroupRows& groups,
+                                     Ints (&totals)[kRows]) {
     if constexpr (Shape::kOffsetShift >= 0) {
       if constexpr (kScaled) {
         Ints low[kRows];
@@ -163,6 +170,34 @@ struct MicroKernel {
     }
   }
 
+  /// sums[m] takes in a group's integers: one fused multiply-add, and one for the minimum.
+  template <int kRows, class GroupRows>
+  KVASIR_INLINE void add_group(const Groups& w, int64_t g, const GroupRows& groups,
+                               const Ints (&totals)[kRows], F (&sums)[kRows]) {
+    const F scale = Groups::scale(w, g);
+#pragma GCC unroll 16
+    for (int m = 0; m < kRows; ++m) {
+      sums[m] = F::fma(F::multiply(scale, F::broadcast(GroupRows::row(groups, m)->scale)),
+                       V::to_floats(totals[m]), sums[m]);
+    }
+    if constexpr (Shape::kLow == Low::shared) {
+      const F minimum = Groups::minimum(w, g);
+#pragma GCC unroll 16
+      for (int m = 0; m < kRows; ++m)
+        sums[m] = F::fma(minimum, F::broadcast(GroupRows::row(groups, m)->scaled_sum), sums[m]);
+    }
+    if constexpr (Shape::kLow == Low::each) {
+      Ints low[kRows];
+      pair_products<kRows>(groups, [&](int64_t pair) { return Groups::minimum_pair(w, g, pair); }, low);
+      const F minimum = Groups::minimum(w, g);
+#pragma GCC unroll 16
+      for (int m = 0; m < kRows; ++m) {
+        sums[m] = F::fma(F::multiply(minimum, F::broadcast(GroupRows::row(groups, m)->scale)),
+                         V::to_floats(low[m]), sums[m]);
+      }
+    }
+  }
+
   /// sums[m] += 16 outputs of rows [row, row + kRows) over groups [first, end).
   template <int kRows>
   KVASIR_INLINE void multiply(const Groups& w, const Activations& x, int64_t row, int64_t first,
@@ -170,35 +205,14 @@ struct MicroKernel {
     using Codes8 = RowPointers<int8_t, kRows>;
     using Group = std::remove_const_t<std::remove_pointer_t<decltype(groups(x))>>;
     using GroupRows = RowPointers<Group, kRows>;
-    Codes8 codes8 = Codes8::make(codes(x) + row * x.codes_stride + first * Shape::kColumns, x.codes_stride);
+    Codes8 codes8 =
+        Codes8::make(codes(x) + row * x.codes_stride + first * Shape::kColumns, x.codes_stride);
     GroupRows group_rows =
         GroupRows::make(groups(x) + row * groups_stride(x) + first, groups_stride(x));
     for (int64_t g = first; g < end; ++g) {
       Ints totals[kRows];
       integers<kRows>(w, g, codes8, group_rows, totals);
-      const F scale = Groups::scale(w, g);
-#pragma GCC unroll 16
-      for (int m = 0; m < kRows; ++m) {
-        sums[m] = F::fma(F::multiply(scale, F::broadcast(GroupRows::row(group_rows, m)->scale)),
-                         V::to_floats(totals[m]), sums[m]);
-      }
-      if constexpr (Shape::kLow == Low::shared) {
-        const F minimum = Groups::minimum(w, g);
-#pragma GCC unroll 16
-        for (int m = 0; m < kRows; ++m) {
-          sums[m] = F::fma(minimum, F::broadcast(GroupRows::row(group_rows, m)->scaled_sum), sums[m]);
-        }
-      }
-      if constexpr (Shape::kLow == Low::each) {
-        Ints low[kRows];
-        pair_products<kRows>(group_rows, [&](int64_t pair) { return Groups::minimum_pair(w, g, pair); }, low);
-        const F minimum = Groups::minimum(w, g);
-#pragma GCC unroll 16
-        for (int m = 0; m < kRows; ++m) {
-          sums[m] = F::fma(F::multiply(minimum, F::broadcast(GroupRows::row(group_rows, m)->scale)),
-                           V::to_floats(low[m]), sums[m]);
-        }
-      }
+      add_group<kRows>(w, g, group_rows, totals, sums);
       GroupRows::advance(group_rows, 1);
     }
   }

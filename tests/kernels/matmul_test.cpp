@@ -40,7 +40,7 @@ TEST_CASE(
       }
     }
   }
-  MESSAGE("compared " << cases << " products on " << tables.size() << " tables");
+  MESSAGE("compared " << cases << " products on " << names_of(tables));
   CHECK((tables.empty() || cases > 1000));
 }
 
@@ -73,7 +73,7 @@ TEST_CASE("given 1 to 50 outputs and 1 to 40 rows, when multiplied, then no tail
       }
     }
   }
-  MESSAGE("compared " << cases << " products on " << tables.size() << " tables");
+  MESSAGE("compared " << cases << " products on " << names_of(tables));
   CHECK(cases == 2000 * static_cast<int>(formats.size() * tables.size()));
 }
 
