@@ -71,6 +71,8 @@ void Chat::print_figures(const Generation& g) {
   std::string line =
       fmt::format("[{} tokens | prompt: {} evaluated, {} cached, {:.0f} tokens/s", g.tokens.size(),
                   g.prefill.tokens_evaluated, g.prefill.tokens_cached, tokens_per_s(g.prefill));
+  if (g.prefill.tokens_reevaluated > 0)
+    line += fmt::format(" ({} again: the window had passed)", g.prefill.tokens_reevaluated);
   if (g.decode.tokens_evaluated > 0) {
     line += fmt::format(" | decode: {:.0f} tokens/s, {:.1f} GB/s = {:.0f}% of {:.1f}",
                         tokens_per_s(g.decode), reached / 1e9, 100 * reached / read_bytes_per_s_,

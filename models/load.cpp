@@ -27,21 +27,33 @@ std::string megabytes(uint64_t bytes) {
   return fmt::format("{:.0f} MB", static_cast<double>(bytes) / 1e6);
 }
 
+/// The largest context of whole blocks, below `too_large`, whose plan fits; 0: none. (Windows make the
+/// KV grow by steps that differ, so that a division would not tell.)
+int64_t largest_context(const Model& model, EngineOptions options, int64_t too_large,
+                        uint64_t available) {
+  int64_t fits = 0;
+  int64_t above = too_large / kv::kBlockPositions + 1;  // in blocks
+  while (fits + 1 < above) {
+    const int64_t middle = fits + (above - fits) / 2;
+    options.context_tokens = middle * kv::kBlockPositions;
+    (Engine::plan(model, options).total_bytes() <= available ? fits : above) = middle;
+  }
+  return fits * kv::kBlockPositions;
+}
+
 /// Refuses a plan that does not fit, with the largest context that would.
 Status check_memory(const Model& model, const EngineOptions& options) {
   const uint64_t available = available_memory_bytes();
   const MemoryPlan plan = Engine::plan(model, options);
   if (available == 0 || plan.total_bytes() <= available) return {};
-  const size_t fixed = plan.weight_bytes + plan.scratch_bytes;
   const auto needs = fmt::format(
       "the model needs {} ({} weights, {} KV at a context of {} tokens, {} scratch), but only {} "
       "of memory is available",
       megabytes(plan.total_bytes()), megabytes(plan.weight_bytes), megabytes(plan.kv_bytes),
       plan.context_tokens, megabytes(plan.scratch_bytes), megabytes(available));
-  if (fixed >= available || plan.kv_bytes_per_token == 0)
+  const int64_t fits = largest_context(model, options, plan.context_tokens, available);
+  if (fits == 0)
     return make_error(ErrorCode::out_of_memory, "{}; the weights alone do not fit", needs);
-  const uint64_t fits = (available - fixed) / plan.kv_bytes_per_token / kv::kBlockPositions *
-                        kv::kBlockPositions;
   const char* smaller = plan.kv_type == kv::KvType::f32 ? ", or --kv-type f16 halves the KV" : "";
   return make_error(ErrorCode::out_of_memory, "{}; --ctx {} fits{}", needs, fits, smaller);
 }

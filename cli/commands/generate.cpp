@@ -97,6 +97,7 @@ Json statistics_json(const Ready& ready, Session& session, const Generation& ans
   statistics["prefill_chunks"] = answer.prefill.chunks;
   statistics["tokens_evaluated"] = answer.prefill.tokens_evaluated + answer.decode.tokens_evaluated;
   statistics["tokens_cached"] = answer.prefill.tokens_cached;
+  statistics["tokens_reevaluated"] = answer.prefill.tokens_reevaluated;
   statistics["kernels"] = describe_kernels(forward);
   statistics["kv_bytes_by_type"] = describe_kv(*ready.engine);
   statistics["logits_hash"] = hash_text(session.logits_hash());

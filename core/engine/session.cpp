@@ -51,6 +51,7 @@ Status Session::evaluate(std::span<const TokenId> tokens, const Progress& progre
     // A window may have dropped what the position needs; then everything is evaluated again.
     if (!rewind(static_cast<int64_t>(common))) {
       if (auto s = rewind(0); !s) return s;
+      statistics_.tokens_reevaluated += static_cast<int64_t>(common);
     }
   }
   size_t done = tokens_.size();

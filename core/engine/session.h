@@ -15,6 +15,8 @@ namespace kvasir {
 struct EvaluationStatistics {
   int64_t tokens_evaluated = 0;
   int64_t tokens_cached = 0;              ///< asked for, but already in the KV store
+  int64_t tokens_reevaluated = 0;         ///< evaluated though they were common with what was held:
+                                          ///< a window had dropped what the next query sees
   std::vector<int64_t> chunks;            ///< rows of each step of `evaluate`, in order
   ForwardStatistics forward;
 };
@@ -28,7 +30,8 @@ class Session {
   using Progress = std::function<void(int64_t done, int64_t total)>;
 
   /// Makes the session hold exactly `tokens`: keeps the longest common prefix (but always
-  /// evaluates the last token anew, so that logits are there), evaluates the rest in chunks.
+  /// evaluates the last token anew, so that logits are there), evaluates the rest in chunks. Where a
+  /// window has dropped what the first new token sees, everything is evaluated (tokens_reevaluated).
   /// limit_exceeded names both numbers when they do not fit the context. Cancelled: holds the
   /// chunks that were finished.
   Status evaluate(std::span<const TokenId> tokens, const Progress& progress = {},
@@ -37,7 +40,8 @@ class Session {
   /// One more token.
   Status append(TokenId token, const CancelToken* cancel = nullptr);
 
-  /// Forgets tokens from `length` on; the logits are stale until something is evaluated.
+  /// Forgets tokens from `length` on; the logits are stale until something is evaluated. Fails, with
+  /// nothing changed, when a window has dropped what a token at `length` sees.
   Status rewind(int64_t length);
 
   /// Logits after the last token [n_vocab]; empty when nothing has been evaluated since a rewind.

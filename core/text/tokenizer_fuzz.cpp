@@ -1,10 +1,12 @@
-// libFuzzer entry of the tokenizer: any bytes as text, against a vocabulary in memory. What must
+// libFuzzer entry of the tokenizers: any bytes as text, against vocabularies in memory. What must
 // hold: decode(encode(x)) == x where control tokens are text, and no fault of memory or time.
 #include <cstddef>
 #include <cstdint>
 
+#include "core/base/error.h"
 #include "core/text/bpe_tokenizer.h"
 #include "core/text/byte_level.h"
+#include "core/text/sentencepiece_tokenizer.h"
 #include "core/text/utf8.h"
 
 namespace kvasir {
@@ -46,17 +48,37 @@ Vocabulary small_vocabulary(const char* pre, bool ignore_merges) {
   return vocabulary;
 }
 
-const BpeTokenizer* tokenizer(size_t which) {
-  static const std::array<std::unique_ptr<BpeTokenizer>, 3> all = [] {
-    std::array<std::unique_ptr<BpeTokenizer>, 3> made;
+/// Every byte, pieces whose merges overlap, and added tokens whose spellings overlap.
+Vocabulary scored_vocabulary() {
+  Vocabulary vocabulary;
+  vocabulary.model = "llama";
+  const auto add = [&](std::string text, TokenKind kind) {
+    vocabulary.scores.push_back(-static_cast<float>(vocabulary.tokens.size() % 7));
+    vocabulary.tokens.push_back(std::move(text));
+    vocabulary.kinds.push_back(kind);
+  };
+  for (int byte = 0; byte < 256; ++byte) add(fmt::format("<0x{:02X}>", byte), TokenKind::byte);
+  for (const char* text : {"\u2581", "a", "b", "ab", "ba", "aab", "aba", "\u2581a", "a\u2581", "\u2581a\u2581",
+                           "\u00E9", "a\u00E9", "\u6F22\u5B57", "12", "21", "112"})
+    add(text, TokenKind::normal);
+  for (const char* text : {"<|a|>", "<|a|>b", "|a|", "<|a a|>"}) add(text, TokenKind::control);
+  for (const char* text : {"[a", "[aab]", "aab]c", "   ", "\n", "\n\n"}) add(text, TokenKind::user_defined);
+  return vocabulary;
+}
+
+const Tokenizer* tokenizer(size_t which) {
+  static const std::array<std::unique_ptr<Tokenizer>, 4> all = [] {
+    std::array<std::unique_ptr<Tokenizer>, 4> made;
     const struct {
       const char* pre;
       bool ignore_merges;
     } kinds[] = {{"gpt-2", false}, {"smollm", false}, {"gpt-2", true}};
-    for (size_t i = 0; i < made.size(); ++i) {
+    for (size_t i = 0; i < std::size(kinds); ++i) {
       auto result = BpeTokenizer::create(small_vocabulary(kinds[i].pre, kinds[i].ignore_merges));
       if (result) made[i] = std::move(*result);
     }
+    auto scored = SentencePieceTokenizer::create(scored_vocabulary());
+    if (scored) made[3] = std::move(*scored);
     return made;
   }();
   return all[which % all.size()].get();
@@ -75,8 +97,10 @@ bool streams_well(const Tokenizer& t, const std::vector<TokenId>& ids, std::stri
 }
 
 bool holds(std::string_view text) {
-  for (size_t which = 0; which < 3; ++which) {
-    const BpeTokenizer* t = tokenizer(which);
+  // SentencePiece cannot tell U+2581 from a space (sentencepiece_tokenizer.h).
+  const size_t n_tokenizers = text.find("\u2581") == std::string_view::npos ? 4 : 3;
+  for (size_t which = 0; which < n_tokenizers; ++which) {
+    const Tokenizer* t = tokenizer(which);
     if (t == nullptr) return false;
     const auto ids = t->encode(text, SpecialTokens::as_text);
     if (!ids || t->decode(*ids) != text || !streams_well(*t, *ids, text)) return false;

@@ -1,84 +1,15 @@
 #include <doctest/doctest.h>
-#include <unistd.h>
 
 #include <cmath>
 #include <cstdlib>
-#include <filesystem>
-#include <numeric>
-#include <random>
 
 #include "core/engine/session.h"
 #include "cpu_kernels/kernels.h"
 #include "models/fast_dense.h"
-#include "models/load.h"
-#include "tests/support/tiny_llama.h"
+#include "tests/models/tiny_engine.h"
 
 using namespace kvasir;  // NOLINT
-using kvasir::test::TinyLlama;
-
-namespace {
-
-std::string temporary_file(const char* name) {
-  return (std::filesystem::temp_directory_path() /
-          (std::string("kvasir-test-") + std::to_string(getpid()) + "-" + name))
-      .string();
-}
-
-/// A model file that is removed at the end of the test.
-struct ModelFile {
-  explicit ModelFile(const test::GgufWriter& writer)
-      : path(writer.write(temporary_file("model.gguf"))) {}
-  ~ModelFile() { std::filesystem::remove(path); }
-  std::string path;
-};
-
-std::vector<int32_t> random_tokens(size_t n, int64_t n_vocab, unsigned seed) {
-  std::mt19937 random(seed);
-  std::vector<int32_t> tokens(n);
-  for (auto& t : tokens) t = static_cast<int32_t>(random() % static_cast<unsigned>(n_vocab));
-  return tokens;
-}
-
-/// Logits of every position, each evaluated by the engine in chunks.
-std::vector<std::vector<float>> all_logits(Engine& engine, const std::vector<int32_t>& tokens,
-                                           size_t chunk) {
-  auto sequence = engine.new_sequence();
-  REQUIRE(sequence);
-  std::vector<std::vector<float>> rows;
-  for (size_t at = 0; at < tokens.size(); at += chunk) {
-    const auto part = std::span(tokens).subspan(at, std::min(chunk, tokens.size() - at));
-    const StepRequest request = {sequence->get(), part, true, false};
-    REQUIRE(engine.step({&request, 1}));
-    const auto n_vocab = static_cast<size_t>(engine.model().n_vocab());
-    for (size_t r = 0; r < part.size(); ++r) {
-      const auto row = engine.logits().subspan(r * n_vocab, n_vocab);
-      rows.emplace_back(row.begin(), row.end());
-    }
-  }
-  return rows;
-}
-
-std::shared_ptr<Engine> make_engine(const std::string& path, EngineOptions options) {
-  auto loaded = load_model(path);
-  REQUIRE_MESSAGE(loaded, (loaded ? "" : loaded.error().message));
-  options.max_logit_rows = options.prefill_chunk;
-  auto engine = Engine::create((*loaded)->model, options);
-  REQUIRE_MESSAGE(engine, (engine ? "" : engine.error().message));
-  return std::move(*engine);
-}
-
-std::string load_error(const test::GgufWriter& writer) {
-  const ModelFile file(writer);
-  auto loaded = load_model(file.path);
-  REQUIRE_FALSE(loaded);
-  return loaded.error().message;
-}
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
-}  // namespace
+using namespace kvasir::test;  // NOLINT
 
 TEST_CASE("given a tiny random llama, when evaluated, then logits equal the formulas in double") {
   for (const bool tied : {false, true}) {

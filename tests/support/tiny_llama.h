@@ -1,4 +1,5 @@
-// A tiny random model of the llama family, and its forward pass written down in double.
+// A tiny random model of the llama family or of its relatives, and its forward pass written down in
+// double.
 #pragma once
 
 #include <cmath>
@@ -19,6 +20,14 @@ struct TinyLlama {
   double rope_base = 10000, epsilon = 1e-5;
   bool tied = false;
   unsigned seed = 1;
+
+  /// "llama"; "qwen2": biases of q, k, v; "gemma3": norms of heads and behind sublayers, GELU gates,
+  /// scaled embeddings, windows with a RoPE base of their own in all layers but every sixth.
+  std::string architecture = "llama";
+  int64_t window = 8;
+  double local_rope_base = 10000;
+  bool is_gemma() const { return architecture == "gemma3"; }
+  bool sees_window(int64_t layer) const { return is_gemma() && (layer + 1) % 6 != 0; }
 
   std::map<std::string, std::vector<float>> tensors;  // row-major [rows, columns]
   std::map<std::string, std::pair<int64_t, int64_t>> shapes;
@@ -48,6 +57,17 @@ struct TinyLlama {
       add(p + "ffn_gate.weight", ff, hidden, 0.4);
       add(p + "ffn_up.weight", ff, hidden, 0.4);
       add(p + "ffn_down.weight", hidden, ff, 0.4);
+      if (architecture == "qwen2") {
+        add(p + "attn_q.bias", 1, hidden, 1.0);
+        add(p + "attn_k.bias", 1, kv, 1.0);
+        add(p + "attn_v.bias", 1, kv, 1.0);
+      }
+      if (is_gemma()) {
+        add(p + "attn_q_norm.weight", 1, head_dim(), 0.5, 1.0);
+        add(p + "attn_k_norm.weight", 1, head_dim(), 0.5, 1.0);
+        add(p + "post_attention_norm.weight", 1, hidden, 0.5, 1.0);
+        add(p + "post_ffw_norm.weight", 1, hidden, 0.5, 1.0);
+      }
     }
     add("output_norm.weight", 1, hidden, 0.5, 1.0);
     if (!tied) add("output.weight", n_vocab, hidden, 0.5);
@@ -57,17 +77,22 @@ struct TinyLlama {
   /// it is written.
   GgufWriter file() const {
     GgufWriter w;
-    w.text("general.architecture", "llama");
-    w.text("general.name", "tiny random llama");
-    w.u32("llama.block_count", static_cast<uint32_t>(n_layers));
-    w.u32("llama.context_length", static_cast<uint32_t>(context));
-    w.u32("llama.embedding_length", static_cast<uint32_t>(hidden));
-    w.u32("llama.feed_forward_length", static_cast<uint32_t>(ff));
-    w.u32("llama.attention.head_count", static_cast<uint32_t>(n_heads));
-    w.u32("llama.attention.head_count_kv", static_cast<uint32_t>(n_kv_heads));
-    w.u32("llama.rope.dimension_count", static_cast<uint32_t>(head_dim()));
-    w.f32("llama.rope.freq_base", static_cast<float>(rope_base));
-    w.f32("llama.attention.layer_norm_rms_epsilon", static_cast<float>(epsilon));
+    w.text("general.architecture", architecture);
+    const std::string key = architecture + ".";
+    w.text("general.name", "tiny random " + architecture);
+    w.u32(key + "block_count", static_cast<uint32_t>(n_layers));
+    w.u32(key + "context_length", static_cast<uint32_t>(context));
+    w.u32(key + "embedding_length", static_cast<uint32_t>(hidden));
+    w.u32(key + "feed_forward_length", static_cast<uint32_t>(ff));
+    w.u32(key + "attention.head_count", static_cast<uint32_t>(n_heads));
+    w.u32(key + "attention.head_count_kv", static_cast<uint32_t>(n_kv_heads));
+    w.u32(key + "rope.dimension_count", static_cast<uint32_t>(head_dim()));
+    w.f32(key + "rope.freq_base", static_cast<float>(rope_base));
+    w.f32(key + "attention.layer_norm_rms_epsilon", static_cast<float>(epsilon));
+    if (is_gemma()) {
+      w.u32(key + "attention.sliding_window", static_cast<uint32_t>(window));
+      w.f32(key + "rope.freq_base_swa", static_cast<float>(local_rope_base));
+    }
     add_vocabulary(w);
     for (const auto& [name, values] : tensors) {
       const auto [rows, columns] = shapes.at(name);
@@ -79,12 +104,16 @@ struct TinyLlama {
   }
 
   /// Logits [tokens][n_vocab] in double; queries and keys are rotated in pairs (2i, 2i + 1), as
-  /// this file's row order means.
+  /// llama's row order means, else (i, i + head_dim / 2).
   std::vector<std::vector<double>> forward(const std::vector<int32_t>& tokens) const {
     const size_t n = tokens.size();
     std::vector<std::vector<double>> x(n);
     for (size_t t = 0; t < n; ++t) x[t] = row("token_embd.weight", tokens[t]);
-    for (int64_t i = 0; i < n_layers; ++i) layer("blk." + std::to_string(i) + ".", x);
+    if (is_gemma()) {
+      for (auto& h : x)
+        for (auto& e : h) e *= std::sqrt(static_cast<double>(hidden));
+    }
+    for (int64_t i = 0; i < n_layers; ++i) layer(i, x);
     std::vector<std::vector<double>> logits;
     for (auto& h : x)
       logits.push_back(multiply(tied ? "token_embd.weight" : "output.weight",
@@ -111,66 +140,91 @@ struct TinyLlama {
     return y;
   }
   Vector norm(const Vector& v, const std::string& weight) const {
-    double squares = 0;
-    for (const double e : v) squares += e * e;
-    const double r =
-        1 / std::sqrt(squares / static_cast<double>(v.size()) + static_cast<float>(epsilon));
-    Vector y(v.size());
-    for (size_t c = 0; c < v.size(); ++c) y[c] = v[c] * r * tensors.at(weight)[c];
+    Vector y = v;
+    norm_part(y, 0, v.size(), weight);
     return y;
   }
-  void rotate(Vector& v, int64_t heads, size_t position) const {
-    const int64_t d = head_dim();
-    for (int64_t h = 0; h < heads; ++h) {
-      for (int64_t i = 0; i < d / 2; ++i) {
+  void norm_part(Vector& v, size_t first, size_t n, const std::string& weight) const {
+    double squares = 0;
+    for (size_t c = 0; c < n; ++c) squares += v[first + c] * v[first + c];
+    const double r = 1 / std::sqrt(squares / static_cast<double>(n) + static_cast<float>(epsilon));
+    for (size_t c = 0; c < n; ++c) v[first + c] *= r * tensors.at(weight)[c];
+  }
+  /// Wq · h and the like, with bias and norms of heads where the family has them.
+  Vector project(const std::string& p, char which, const Vector& h) const {
+    const std::string name = p + "attn_" + which;
+    Vector y = multiply(name + ".weight", h);
+    if (const auto bias = tensors.find(name + ".bias"); bias != tensors.end())
+      for (size_t c = 0; c < y.size(); ++c) y[c] += bias->second[c];
+    const auto d = static_cast<size_t>(head_dim());
+    if (tensors.count(name + "_norm.weight") > 0)
+      for (size_t at = 0; at < y.size(); at += d) norm_part(y, at, d, name + "_norm.weight");
+    return y;
+  }
+  void rotate(Vector& v, size_t position, double base) const {
+    const auto d = static_cast<size_t>(head_dim());
+    const bool interleaved = architecture == "llama";
+    for (size_t h = 0; h < v.size(); h += d) {
+      for (size_t i = 0; i < d / 2; ++i) {
         const double angle =
             static_cast<double>(position) *
-            std::pow(static_cast<double>(static_cast<float>(rope_base)), -2.0 * static_cast<double>(i) / static_cast<double>(d));
-        double& a = v[static_cast<size_t>(h * d + 2 * i)];
-        double& b = v[static_cast<size_t>(h * d + 2 * i + 1)];
+            std::pow(static_cast<double>(static_cast<float>(base)),
+                     -2.0 * static_cast<double>(i) / static_cast<double>(d));
+        double& a = v[h + (interleaved ? 2 * i : i)];
+        double& b = v[h + (interleaved ? 2 * i + 1 : i + d / 2)];
         const double a0 = a;
         a = a0 * std::cos(angle) - b * std::sin(angle);
         b = b * std::cos(angle) + a0 * std::sin(angle);
       }
     }
   }
-  void layer(const std::string& p, std::vector<Vector>& x) const {
+  double activate(double g) const {
+    if (!is_gemma()) return g / (1 + std::exp(-g));
+    return 0.5 * g * (1 + std::tanh(std::sqrt(2 / 3.14159265358979323846) * (g + 0.044715 * g * g * g)));
+  }
+  void add_sublayer(Vector& x, Vector y, const std::string& post_norm) const {
+    if (is_gemma()) y = norm(y, post_norm);
+    for (size_t c = 0; c < y.size(); ++c) x[c] += y[c];
+  }
+  void layer(int64_t index, std::vector<Vector>& x) const {
+    const std::string p = "blk." + std::to_string(index) + ".";
     const size_t n = x.size();
+    const double base = sees_window(index) ? local_rope_base : rope_base;
     std::vector<Vector> q(n), k(n), v(n);
     for (size_t t = 0; t < n; ++t) {
       const Vector h = norm(x[t], p + "attn_norm.weight");
-      q[t] = multiply(p + "attn_q.weight", h);
-      k[t] = multiply(p + "attn_k.weight", h);
-      v[t] = multiply(p + "attn_v.weight", h);
-      rotate(q[t], n_heads, t);
-      rotate(k[t], n_kv_heads, t);
+      q[t] = project(p, 'q', h);
+      k[t] = project(p, 'k', h);
+      v[t] = project(p, 'v', h);
+      rotate(q[t], t, base);
+      rotate(k[t], t, base);
     }
     const auto d = static_cast<size_t>(head_dim());
     for (size_t t = 0; t < n; ++t) {
+      const size_t seen = sees_window(index) ? static_cast<size_t>(window) : n;
+      const size_t first = t + 1 > seen ? t + 1 - seen : 0;
       Vector out(static_cast<size_t>(hidden), 0.0);
       for (size_t head = 0; head < static_cast<size_t>(n_heads); ++head) {
         const size_t kv = head / static_cast<size_t>(n_heads / n_kv_heads);
         Vector s(t + 1);
         double most = -1e300, sum = 0;
-        for (size_t j = 0; j <= t; ++j) {
+        for (size_t j = first; j <= t; ++j) {
           for (size_t c = 0; c < d; ++c) s[j] += q[t][head * d + c] * k[j][kv * d + c];
           s[j] /= std::sqrt(static_cast<double>(d));
           most = std::max(most, s[j]);
         }
-        for (auto& e : s) sum += e = std::exp(e - most);
-        for (size_t j = 0; j <= t; ++j)
+        for (size_t j = first; j <= t; ++j) sum += s[j] = std::exp(s[j] - most);
+        for (size_t j = first; j <= t; ++j)
           for (size_t c = 0; c < d; ++c) out[head * d + c] += s[j] / sum * v[j][kv * d + c];
       }
-      const Vector y = multiply(p + "attn_output.weight", out);
-      for (size_t c = 0; c < y.size(); ++c) x[t][c] += y[c];
+      add_sublayer(x[t], multiply(p + "attn_output.weight", out), p + "post_attention_norm.weight");
     }
     for (size_t t = 0; t < n; ++t) {
       const Vector h = norm(x[t], p + "ffn_norm.weight");
       Vector g = multiply(p + "ffn_gate.weight", h);
       const Vector u = multiply(p + "ffn_up.weight", h);
-      for (size_t c = 0; c < g.size(); ++c) g[c] = g[c] / (1 + std::exp(-g[c])) * u[c];
-      const Vector y = multiply(p + "ffn_down.weight", g);
-      for (size_t c = 0; c < y.size(); ++c) x[t][c] += y[c];
+      for (size_t c = 0; c < g.size(); ++c) g[c] = activate(g[c]) * u[c];
+      add_sublayer(x[t], multiply(p + "ffn_down.weight", g), p + "post_ffw_norm.weight");
     }
   }
 
