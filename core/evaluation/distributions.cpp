@@ -15,33 +15,33 @@ size_t best(std::span<const float> logits) {
 
 }  // namespace
 
-double log_sum_exp(std::span<const float> logits) {
+LogPartition log_partition(std::span<const float> logits) {
   constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
   double most = -std::numeric_limits<double>::infinity();
   for (const float x : logits) {
-    if (std::isnan(x)) return kNone;
+    if (std::isnan(x)) return {kNone, kNone};
     most = std::max(most, static_cast<double>(x));
   }
-  if (!std::isfinite(most)) return kNone;
+  if (!std::isfinite(most)) return {kNone, kNone};
   double sum = 0;
   for (const float x : logits) sum += numerics::exp(static_cast<double>(x) - most);
-  return most + numerics::log(sum);
+  return {most, numerics::log(sum)};
 }
 
 double negative_log_likelihood(std::span<const float> logits, int32_t token) {
-  return log_sum_exp(logits) - static_cast<double>(logits[static_cast<size_t>(token)]);
+  return -log_partition(logits).log_probability(logits[static_cast<size_t>(token)]);
 }
 
 RowDivergence divergence(std::span<const float> reference, std::span<const float> logits) {
-  const double log_sum_p = log_sum_exp(reference);
-  const double log_sum_q = log_sum_exp(logits);
+  const LogPartition partition_p = log_partition(reference);
+  const LogPartition partition_q = log_partition(logits);
   double kl = 0;
   for (size_t i = 0; i < logits.size(); ++i) {
-    const double log_p = static_cast<double>(reference[i]) - log_sum_p;
+    const double log_p = partition_p.log_probability(reference[i]);
     const double p = numerics::exp(log_p);
-    if (p > 0) kl += p * (log_p - (static_cast<double>(logits[i]) - log_sum_q));
+    if (p > 0) kl += p * (log_p - partition_q.log_probability(logits[i]));
   }
-  return {std::isfinite(log_sum_p) ? kl : log_sum_p, best(reference) == best(logits)};
+  return {std::isnan(partition_p.most) ? partition_p.most : kl, best(reference) == best(logits)};
 }
 
 Mean mean(std::span<const double> values) {

@@ -8,11 +8,20 @@
 
 namespace kvasir {
 
-/// log(sum over i of exp(logits[i])), summed in ascending i. -inf counts as probability 0. NaN when
-/// one is NaN or +inf, or none is finite.
-double log_sum_exp(std::span<const float> logits);
+/// What softmax divides by, in two parts, so that large logits lose no digits:
+/// log(sum over i of exp(logits[i])) = most + log_sum.
+struct LogPartition {
+  double most = 0;     ///< the largest logit; NaN when one is NaN or +inf, or none is finite
+  double log_sum = 0;  ///< log(sum of exp(logits[i] - most)), summed in ascending i
 
-/// -log softmax(logits)[token], in nats.
+  /// log softmax of a logit of this row; -inf is probability 0.
+  double log_probability(float logit) const {
+    return (static_cast<double>(logit) - most) - log_sum;
+  }
+};
+LogPartition log_partition(std::span<const float> logits);
+
+/// -log softmax(logits)[token], in nats. NaN when the row is no distribution.
 double negative_log_likelihood(std::span<const float> logits, int32_t token);
 
 /// One row against a reference's row of equal length.
