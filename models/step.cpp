@@ -142,16 +142,19 @@ void Step::count_products(std::initializer_list<Product> products, int64_t n_row
   auto& statistics = context_.statistics;
   int64_t all_bytes = 0;
   for (const auto& product : products) all_bytes += packed_bytes(*product.matrix);
+  int64_t bytes_so_far = 0;
+  std::chrono::nanoseconds time_so_far{0};  // so that rounding loses none
   for (const auto& product : products) {
     const auto& matrix = *product.matrix;
     const auto format = static_cast<size_t>(matrix.format);
-    const double share =
-        static_cast<double>(packed_bytes(matrix)) / static_cast<double>(all_bytes);
+    bytes_so_far += packed_bytes(matrix);
+    const auto until = std::chrono::duration_cast<std::chrono::nanoseconds>(
+        time * (static_cast<double>(bytes_so_far) / static_cast<double>(all_bytes)));
     statistics.weight_bytes += packed_bytes(matrix);
     statistics.weight_multiply_adds += matrix.n_rows * matrix.n_columns * n_rows;
     statistics.matmul_calls[format]++;
-    statistics.matmul_time[format] +=
-        std::chrono::duration_cast<std::chrono::nanoseconds>(share * time);
+    statistics.matmul_time[format] += until - time_so_far;
+    time_so_far = until;
     if (state_.fast_choices.use_library(matrix, n_rows)) statistics.library_matmul_calls++;
   }
 }
