@@ -17,6 +17,7 @@ void add_logits(CLI::App& app, Run& run);
 void add_inspect(CLI::App& app, Run& run);
 void add_system(CLI::App& app, Run& run);
 void add_bench(CLI::App& app, Run& run);
+void add_perplexity(CLI::App& app, Run& run);
 void add_list(CLI::App& app, Run& run);
 
 }  // namespace kvasir::cli

@@ -56,6 +56,7 @@ int run_command_line(int argc, char** argv) {
   add_inspect(app, run);
   add_system(app, run);
   add_bench(app, run);
+  add_perplexity(app, run);
   add_list(app, run);
   try {
     app.parse(argc, argv);

@@ -1,6 +1,7 @@
 #include "cli/options.h"
 
 #include <errno.h>
+#include <fmt/ranges.h>
 
 #include <charconv>
 #include <cstdio>
@@ -26,23 +27,28 @@ std::optional<T> parse(std::string_view text) {
   return value;
 }
 
+/// Text as a number of the declared range, or a usage error.
+template <class T>
+T checked_number(const std::string& text, const NumberOption<T>& declared) {
+  // A float is read as a double: 1e-50 is 0 then, not out of range.
+  using Read = std::conditional_t<std::is_same_v<T, float>, double, T>;
+  const auto number = parse<Read>(text);
+  // Written so that NaN, which is never within a range, is refused.
+  if (number && *number >= declared.least && *number <= declared.most)
+    return static_cast<T>(*number);
+  throw CLI::ValidationError(
+      declared.name, fmt::format("'{}' is not a {}number from {} to {}", text,
+                                 std::is_integral_v<T> ? "whole " : "", declared.least,
+                                 declared.most));
+}
+
 }  // namespace
 
 template <class T>
 CLI::Option* add_number(CLI::App& command, T& value, const NumberOption<T>& declared) {
-  // A float is read as a double: 1e-50 is 0 then, not out of range.
-  using Read = std::conditional_t<std::is_same_v<T, float>, double, T>;
   const auto set = [&value, declared](const CLI::results_t& given) {
-    const auto number = parse<Read>(given.back());
-    // Written so that NaN, which is never within a range, is refused.
-    if (number && *number >= declared.least && *number <= declared.most) {
-      value = static_cast<T>(*number);
-      return true;
-    }
-    throw CLI::ValidationError(
-        declared.name,
-        fmt::format("'{}' is not a {}number from {} to {}", given.back(),
-                    std::is_integral_v<T> ? "whole " : "", declared.least, declared.most));
+    value = checked_number(given.back(), declared);
+    return true;
   };
   auto* option = command.add_option(declared.name, CLI::callback_t(set), declared.help);
   option->expected(1)->type_name(std::is_integral_v<T> ? "N" : "X");
@@ -53,6 +59,28 @@ template CLI::Option* add_number(CLI::App&, int32_t&, const NumberOption<int32_t
 template CLI::Option* add_number(CLI::App&, int64_t&, const NumberOption<int64_t>&);
 template CLI::Option* add_number(CLI::App&, uint64_t&, const NumberOption<uint64_t>&);
 template CLI::Option* add_number(CLI::App&, float&, const NumberOption<float>&);
+
+template <class T>
+CLI::Option* add_numbers(CLI::App& command, std::vector<T>& values,
+                         const NumberOption<T>& declared) {
+  const auto set = [&values, declared](const CLI::results_t& given) {
+    values.clear();
+    std::string_view rest = given.back();
+    for (bool last = false; !last;) {
+      const size_t comma = rest.find(',');
+      last = comma == std::string_view::npos;
+      values.push_back(checked_number(std::string(rest.substr(0, comma)), declared));
+      rest.remove_prefix(last ? rest.size() : comma + 1);
+    }
+    return true;
+  };
+  auto* option = command.add_option(declared.name, CLI::callback_t(set), declared.help);
+  option->expected(1)->type_name("N[,N...]");
+  if (!values.empty()) option->default_str(fmt::format("{}", fmt::join(values, ",")));
+  return option;
+}
+template CLI::Option* add_numbers(CLI::App&, std::vector<int32_t>&, const NumberOption<int32_t>&);
+template CLI::Option* add_numbers(CLI::App&, std::vector<int64_t>&, const NumberOption<int64_t>&);
 
 CLI::Option* add_text(CLI::App& command, const char* name, std::optional<std::string>& value,
                       const char* type, const char* help) {
@@ -72,12 +100,16 @@ void declare_threads(CLI::App& command, int32_t& threads) {
 
 void ComputeOptions::declare(CLI::App& command) {
   declare_threads(command, threads);
-  add_number<int64_t>(
-      command, prefill_chunk,
-      {"--prefill-chunk", 1, 65536, "prompt tokens evaluated together; never changes a result"});
   add_number<int64_t>(command, context_tokens,
                       {"--ctx", 1, int64_t{1} << 27,
                        "tokens the context may hold (default: as the model was trained)", false});
+  declare_chunk_and_types(command);
+}
+
+void ComputeOptions::declare_chunk_and_types(CLI::App& command) {
+  add_number<int64_t>(
+      command, prefill_chunk,
+      {"--prefill-chunk", 1, 65536, "prompt tokens evaluated together; never changes a result"});
   command
       .add_option("--kv-type", kv_type,
                   "type of stored keys and values; auto: f32 for f32 models, else f16")

@@ -27,6 +27,11 @@ struct NumberOption {
 template <class T>
 CLI::Option* add_number(CLI::App& command, T& value, const NumberOption<T>& option);
 
+/// Declares a list of numbers, "1,2,4"; each is checked like a number. Not empty. The default is
+/// shown unless the list is empty before parsing.
+template <class T>
+CLI::Option* add_numbers(CLI::App& command, std::vector<T>& values, const NumberOption<T>& option);
+
 /// Declares a text; an empty one is a text, too.
 CLI::Option* add_text(CLI::App& command, const char* name, std::optional<std::string>& value,
                       const char* type, const char* help);
@@ -40,6 +45,8 @@ struct ComputeOptions {
   std::string math = "reproducible";
 
   void declare(CLI::App& command);
+  /// All but --threads and --ctx, for commands that have their own of these.
+  void declare_chunk_and_types(CLI::App& command);
   EngineOptions engine() const;
 };
 

@@ -21,6 +21,10 @@ int64_t panel_count(const PackedMatrix& matrix) {
   return divide_up(matrix.n_rows, kernels::kPanelRows);
 }
 
+int64_t packed_bytes(const PackedMatrix& matrix) {
+  return panel_count(matrix) * static_cast<int64_t>(matrix.panel_bytes);
+}
+
 }  // namespace
 
 Step::Step(const StepContext& context, Team& team)
@@ -41,11 +45,15 @@ int64_t Step::position(int64_t row) const {
   return s.first_position + row - s.first_row;
 }
 
-void Step::finish_zone(Zone zone) {
-  if (team_.thread() != 0) return;
+std::chrono::nanoseconds Step::finish_zone(Zone zone) {
+  if (team_.thread() != 0) return {};
   const auto now = std::chrono::steady_clock::now();
-  context_.statistics.zone_time[static_cast<size_t>(zone)] += now - zone_start_;
+  const auto waited = team_.take_waited();
+  const std::chrono::nanoseconds worked = now - zone_start_ - waited;
+  context_.statistics.zone_time[static_cast<size_t>(zone)] += worked;
+  context_.statistics.zone_time[static_cast<size_t>(Zone::wait)] += waited;
   zone_start_ = now;
+  return worked;
 }
 
 void Step::quantize_row(const ActivationBuffer& buffer, InputForms forms, int64_t row) {
@@ -129,15 +137,29 @@ void Step::multiply(const kernels::Activations& input, std::initializer_list<Pro
       first += count;
     }
   });
-  if (team_.thread() != 0) return;
+  const auto time = finish_zone(Zone::matmul);
+  if (team_.thread() == 0) count_products(products, input.n_rows, time);
+}
+
+void Step::count_products(std::initializer_list<Product> products, int64_t n_rows,
+                          std::chrono::nanoseconds time) {
   auto& statistics = context_.statistics;
+  int64_t all_bytes = 0;
+  for (const auto& product : products) all_bytes += packed_bytes(*product.matrix);
+  int64_t bytes_so_far = 0;
+  std::chrono::nanoseconds time_so_far{0};  // so that rounding loses none
   for (const auto& product : products) {
     const auto& matrix = *product.matrix;
-    statistics.weight_bytes +=
-        panel_count(matrix) * static_cast<int64_t>(matrix.panel_bytes);
-    statistics.weight_multiply_adds += matrix.n_rows * matrix.n_columns * input.n_rows;
-    statistics.matmul_calls[static_cast<size_t>(matrix.format)]++;
-    if (state_.fast_choices.use_library(matrix, input.n_rows)) statistics.library_matmul_calls++;
+    const auto format = static_cast<size_t>(matrix.format);
+    bytes_so_far += packed_bytes(matrix);
+    const auto until = std::chrono::duration_cast<std::chrono::nanoseconds>(
+        time * (static_cast<double>(bytes_so_far) / static_cast<double>(all_bytes)));
+    statistics.weight_bytes += packed_bytes(matrix);
+    statistics.weight_multiply_adds += matrix.n_rows * matrix.n_columns * n_rows;
+    statistics.matmul_calls[format]++;
+    statistics.matmul_time[format] += until - time_so_far;
+    time_so_far = until;
+    if (state_.fast_choices.use_library(matrix, n_rows)) statistics.library_matmul_calls++;
   }
 }
 
@@ -156,22 +178,18 @@ void Step::multiply_panels(kernels::MatmulTask task) {
 void Step::project_attention(const PackedMatrix& query, const PackedMatrix& key,
                              const PackedMatrix& value) {
   multiply(input_, {{&query, state_.query}, {&key, state_.key}, {&value, state_.value}}, false);
-  finish_zone(Zone::matmul);
 }
 
 void Step::project_feed_forward(const PackedMatrix& gate, const PackedMatrix& up) {
   multiply(input_, {{&gate, state_.gate}, {&up, state_.up}}, false);
-  finish_zone(Zone::matmul);
 }
 
 void Step::add_projection(const PackedMatrix& matrix, const std::vector<float>& post_norm) {
   if (post_norm.empty()) {
     multiply(input_, {{&matrix, state_.x}}, true);
-    finish_zone(Zone::matmul);
     return;
   }
   multiply(input_, {{&matrix, state_.sublayer}}, false);
-  finish_zone(Zone::matmul);
   const int64_t columns = config_.hidden_size;
   team_.for_pieces(n_rows(), 4, [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
@@ -281,8 +299,8 @@ void Step::head(const std::vector<float>& output_norm, const PackedMatrix& outpu
     kernels_.rms_norm(state_.x + row * config_.hidden_size, output_norm.data(),
                       config_.norm_epsilon, values, config_.hidden_size);
   });
+  finish_zone(Zone::norm);
   multiply(input_, {{&output, logits}}, false);
-  finish_zone(Zone::head);
 }
 
 }  // namespace kvasir

@@ -65,8 +65,11 @@ class Step {
   int64_t n_rows() const { return static_cast<int64_t>(context_.batch.tokens.size()); }
   /// One thread's piece of a product, by our kernels or (fast math) by the library.
   void multiply_panels(kernels::MatmulTask task);
+  /// One pass over all of them; ends the zone.
   void multiply(const kernels::Activations& input, std::initializer_list<Product> products,
                 bool add_to_output);
+  void count_products(std::initializer_list<Product> products, int64_t n_rows,
+                      std::chrono::nanoseconds time);
   /// Fills `buffer` row by row with `fill(row, values)` and quantises it to `forms`; `own` is this thread's
   /// copy for steps of few rows. The next products read it.
   template <class Fill>
@@ -87,7 +90,8 @@ class Step {
   void prepare_heads(const HeadRow& row, const float* cos, const float* sin);
   const BatchSegment& segment(int64_t row) const;
   int64_t position(int64_t row) const;
-  void finish_zone(Zone zone);
+  /// Ends a zone; its time without what was waited at barriers (0 but on thread 0).
+  std::chrono::nanoseconds finish_zone(Zone zone);
 
   const StepContext& context_;
   const kernels::KernelTable& kernels_;

@@ -11,6 +11,7 @@
 #include "cli/terminal.h"
 #include "core/base/error.h"
 #include "core/files/atomic_file.h"
+#include "core/files/npy.h"
 
 namespace kvasir::cli {
 namespace {
@@ -82,19 +83,6 @@ std::string numbered(const std::string& path, size_t i) {
   return fmt::format("{}.{}{}", path.substr(0, dot), i, path.substr(dot));
 }
 
-/// NumPy format 1.0 (https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html).
-std::string npy_header(int64_t rows, int64_t columns) {
-  std::string dict =
-      fmt::format("{{'descr': '<f4', 'fortran_order': False, 'shape': ({}, {}), }}", rows, columns);
-  const size_t total = (10 + dict.size() + 1 + 63) / 64 * 64;
-  dict.resize(total - 10 - 1, ' ');
-  dict += '\n';
-  std::string header("\x93NUMPY\x01\x00", 8);
-  header += static_cast<char>(dict.size() & 0xFF);
-  header += static_cast<char>(dict.size() >> 8);
-  return header + dict;
-}
-
 /// One sequence on its way: how far it is, and its file.
 struct Running {
   std::unique_ptr<kv::Sequence> sequence;
@@ -163,8 +151,9 @@ Status evaluate(Engine& engine, const Asked& asked, const Options& options, Tota
     auto file =
         AtomicFile::create(asked.is_list_of_lists ? numbered(options.output, i) : options.output);
     if (!file) return std::move(file).error();
-    const auto rows = static_cast<int64_t>(options.last ? 1 : ids.size());
-    if (auto s = file->write(npy_header(rows, engine.model().n_vocab())); !s) return s;
+    const int64_t shape[] = {static_cast<int64_t>(options.last ? 1 : ids.size()),
+                             engine.model().n_vocab()};
+    if (auto s = file->write(npy::header(npy::Element::f32, shape)); !s) return s;
     running.push_back({std::move(*sequence), std::move(*file), 0});
     total += static_cast<int64_t>(ids.size());
   }

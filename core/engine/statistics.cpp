@@ -13,6 +13,7 @@ void ForwardStatistics::add(const ForwardStatistics& other) {
   library_matmul_calls += other.library_matmul_calls;
   attention_calls += other.attention_calls;
   for (size_t i = 0; i < zone_time.size(); ++i) zone_time[i] += other.zone_time[i];
+  for (size_t i = 0; i < matmul_time.size(); ++i) matmul_time[i] += other.matmul_time[i];
   time += other.time;
 }
 

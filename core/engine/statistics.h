@@ -9,10 +9,11 @@
 
 namespace kvasir {
 
-/// Named zones of a step, timed on the calling thread (waiting at barriers included).
-enum class Zone : uint8_t { embed, norm, matmul, rope, attention, activation, head, count };
-inline constexpr const char* kZoneNames[] = {"embed", "norm",       "matmul", "rope and append",
-                                             "attention", "activation", "head"};
+/// Named zones of a step, timed on the calling thread. `wait` is what that thread waited at barriers
+/// in all of them, which is left out of the others; they add up to the time inside the region.
+enum class Zone : uint8_t { embed, norm, matmul, rope, attention, activation, wait, count };
+inline constexpr const char* kZoneNames[] = {"embed",     "norm",       "matmul", "rope and append",
+                                             "attention", "activation", "waiting at barriers"};
 
 /// Sums over one or several steps. Kernel counts are calls of one operation on the whole batch.
 struct ForwardStatistics {
@@ -26,6 +27,10 @@ struct ForwardStatistics {
   int64_t library_matmul_calls = 0;   ///< of matmul_calls, those that --math fast gave to a library
   int64_t attention_calls = 0;
   std::array<std::chrono::nanoseconds, static_cast<size_t>(Zone::count)> zone_time = {};
+  /// Zone::matmul by weight type. A pass over matrices of several types is split by the bytes of
+  /// each, so that no piece of work costs a look at the clock.
+  std::array<std::chrono::nanoseconds, static_cast<size_t>(kernels::WeightFormat::count)>
+      matmul_time = {};
   std::chrono::nanoseconds time{0};
 
   int64_t bytes() const { return weight_bytes + kv_bytes; }

@@ -30,7 +30,8 @@ BlockRing::Entry BlockRing::pop_front() {
   return entries_[index(first_ - 1)];
 }
 
-Sequence::Sequence(Pools& pools) : pools_(pools), rings_(pools.kinds.size()) {}
+Sequence::Sequence(Pools& pools)
+    : pools_(pools), rings_(pools.kinds.size()), before_reserve_(pools.kinds.size()) {}
 
 Sequence::~Sequence() {
   for (size_t kind = 0; kind < rings_.size(); ++kind) release_from(kind, rings_[kind].first());
@@ -44,14 +45,14 @@ void Sequence::release_from(size_t kind, int64_t first_logical) {
 }
 
 Status Sequence::reserve(int64_t end_position) {
-  std::vector<int64_t> before;
-  for (const auto& ring : rings_) before.push_back(ring.end());
+  for (size_t kind = 0; kind < rings_.size(); ++kind) before_reserve_[kind] = rings_[kind].end();
   for (size_t kind = 0; kind < rings_.size(); ++kind) {
     auto& ring = rings_[kind];
     while (ring.end() * kBlockPositions < end_position) {
       auto block = pools_.pools[kind]->allocate();
       if (!block) {
-        for (size_t undo = 0; undo < rings_.size(); ++undo) release_from(undo, before[undo]);
+        for (size_t undo = 0; undo < rings_.size(); ++undo)
+          release_from(undo, before_reserve_[undo]);
         return std::move(block).error();
       }
       ring.push_back({*block, ring.end() * kBlockPositions});

@@ -94,6 +94,7 @@ class Sequence {
 
   Pools& pools_;
   std::vector<BlockRing> rings_;  // one a layer kind
+  std::vector<int64_t> before_reserve_;  // scratch of `reserve`, here so that no step allocates
   int64_t length_ = 0;
 };
 

@@ -49,41 +49,20 @@ std::vector<int> allowed_cpus() {
 
 /// Folders of this process's control group and its parents: v2 under /sys/fs/cgroup, v1's cpu
 /// controller under /sys/fs/cgroup/cpu. Inside a container the path may be "/".
-std::vector<std::string> cgroup_folders() {
-  std::vector<std::string> folders = {"/sys/fs/cgroup", "/sys/fs/cgroup/cpu"};
-  std::ifstream file("/proc/self/cgroup");
+std::vector<std::string> cgroup_folders(const std::string& root) {
+  const std::string v2_folder = root + "/sys/fs/cgroup";
+  const std::string v1_folder = root + "/sys/fs/cgroup/cpu";
+  std::vector<std::string> folders = {v2_folder, v1_folder};
+  std::ifstream file(root + "/proc/self/cgroup");
   for (std::string line; std::getline(file, line);) {
     const auto path_at = line.find(":/");
     if (path_at == std::string::npos) continue;
     std::string path = line.substr(path_at + 1);
     const bool v2 = line.rfind("0::", 0) == 0;
-    const std::string root = v2 ? "/sys/fs/cgroup" : "/sys/fs/cgroup/cpu";
-    for (; path.size() > 1; path.resize(path.rfind('/'))) folders.push_back(root + path);
+    for (; path.size() > 1; path.resize(path.rfind('/')))
+      folders.push_back((v2 ? v2_folder : v1_folder) + path);
   }
   return folders;
-}
-
-/// CPUs of quota; 0 when there is none.
-double cgroup_quota() {
-  double least = 0;
-  const auto consider = [&](std::optional<int64_t> quota, std::optional<int64_t> period) {
-    if (!quota || !period || *quota <= 0 || *period <= 0) return;
-    const double cpus = static_cast<double>(*quota) / static_cast<double>(*period);
-    least = least == 0 ? cpus : std::min(least, cpus);
-  };
-  for (const auto& folder : cgroup_folders()) {
-    if (const auto line = read_line(folder + "/cpu.max")) {
-      std::istringstream words(*line);
-      std::string quota, period;
-      words >> quota >> period;
-      consider(to_int(quota), to_int(period));  // "max 100000" has no number first
-    }
-    if (const auto quota = read_line(folder + "/cpu.cfs_quota_us")) {
-      const auto period = read_line(folder + "/cpu.cfs_period_us");
-      if (period) consider(to_int(*quota), to_int(*period));  // "-1": unlimited
-    }
-  }
-  return least;
 }
 
 /// Distinct physical cores among `cpus`, those of at least 3/4 of the best capacity (on hybrid
@@ -114,12 +93,34 @@ int physical_cores(const std::vector<int>& cpus) {
 
 }  // namespace
 
+double cgroup_cpu_quota(const std::string& root) {
+  double least = 0;
+  const auto consider = [&](std::optional<int64_t> quota, std::optional<int64_t> period) {
+    if (!quota || !period || *quota <= 0 || *period <= 0) return;
+    const double cpus = static_cast<double>(*quota) / static_cast<double>(*period);
+    least = least == 0 ? cpus : std::min(least, cpus);
+  };
+  for (const auto& folder : cgroup_folders(root)) {
+    if (const auto line = read_line(folder + "/cpu.max")) {
+      std::istringstream words(*line);
+      std::string quota, period;
+      words >> quota >> period;
+      consider(to_int(quota), to_int(period));  // "max 100000" has no number first
+    }
+    if (const auto quota = read_line(folder + "/cpu.cfs_quota_us")) {
+      const auto period = read_line(folder + "/cpu.cfs_period_us");
+      if (period) consider(to_int(*quota), to_int(*period));  // "-1": unlimited
+    }
+  }
+  return least;
+}
+
 ThreadAdvice advise_threads() {
   ThreadAdvice advice;
   const auto cpus = allowed_cpus();
   advice.affinity = std::max<int>(1, static_cast<int>(cpus.size()));
   advice.physical_cores = physical_cores(cpus);
-  advice.cgroup_quota = cgroup_quota();
+  advice.cgroup_quota = cgroup_cpu_quota();
   advice.count = std::min(advice.affinity, advice.physical_cores);
   std::string limit = advice.physical_cores < advice.affinity ? "physical performance cores"
                                                               : "CPUs this process may run on";

@@ -44,8 +44,11 @@ void Team::barrier() {
   // comes after 5 us of spinning; a step's barriers are usually 0.3 to 2 us.
   using Clock = std::chrono::steady_clock;
   const auto start = Clock::now();
+  const auto leave = [&] {
+    if (thread_ == 0) waited_ += Clock::now() - start;
+  };
   for (int spin = 1;; ++spin) {
-    if (generation.load(std::memory_order_acquire) != now) return;
+    if (generation.load(std::memory_order_acquire) != now) return leave();
     pause_briefly();
     if (spin % 16 != 0) continue;
     const auto waited = Clock::now() - start;
@@ -55,6 +58,7 @@ void Team::barrier() {
   while (generation.load(std::memory_order_acquire) == now) {
     generation.wait(now, std::memory_order_acquire);
   }
+  leave();
 }
 
 }  // namespace kvasir

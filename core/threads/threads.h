@@ -2,9 +2,11 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "kvasir/cancel.h"
 
@@ -86,6 +88,10 @@ class Team {
     for_pieces(n_items, 1, [&](int64_t begin, int64_t) { work(begin); });
   }
 
+  /// How long this thread has waited at barriers since the last call. Measured on thread 0 only (0
+  /// on others): a barrier then costs it one more look at the clock, and nobody else anything.
+  std::chrono::nanoseconds take_waited() { return std::exchange(waited_, {}); }
+
   /// What the token said when all were at the last barrier: the same answer on every thread until
   /// the next one, so it may decide which calls follow.
   bool stopped() const { return state_.stopped_; }
@@ -96,6 +102,7 @@ class Team {
   TeamState& state_;
   const int thread_;
   uint64_t loop_ = 0;
+  std::chrono::nanoseconds waited_{0};  // on the thread's own stack, like the rest of a Team
 };
 
 /// A set of threads. `run` may be called by one thread at a time. Denormals are kept (FTZ and DAZ
@@ -124,5 +131,9 @@ struct ThreadAdvice {
 };
 /// min(affinity, cgroup quota, physical performance cores), at least 1. Reads /sys and /proc.
 ThreadAdvice advise_threads();
+
+/// CPUs of quota that the control groups of this process (v1 or v2) and their parents leave; 0 when
+/// there is none. `root` stands before /proc and /sys: tests give a folder of their own.
+double cgroup_cpu_quota(const std::string& root = "");
 
 }  // namespace kvasir

@@ -169,6 +169,23 @@ class ChatTerminal(harness.CommandLineTest):
         terminal.type("/quit\r")
         self.assertEqual(terminal.exit_code(), 0)
 
+    def test_waiting_at_the_prompt_uses_no_cpu(self):
+        def cpu_seconds():
+            with open(f"/proc/{terminal.pid}/stat", encoding="ascii") as stat:
+                fields = stat.read().rpartition(")")[2].split()
+            return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")  # of all threads
+
+        terminal = self.open("--threads", "2")
+        terminal.type("Hi\r")
+        self.evaluated(terminal)  # by now the threads are there
+        terminal.read_until(PROMPT)
+        time.sleep(0.2)
+        before = cpu_seconds()
+        time.sleep(3)
+        self.assertLess(cpu_seconds() - before, 0.05)
+        terminal.type(b"\x04")
+        self.assertEqual(terminal.exit_code(), 0)
+
     def test_the_history_is_kept_from_one_chat_to_the_next(self):
         terminal = self.open()
         terminal.type("remember me\r")

@@ -4,7 +4,7 @@ import unittest
 
 import harness
 
-COMMANDS = ["chat", "generate", "tokenize", "logits", "inspect", "system", "bench", "list"]
+COMMANDS = ["chat", "generate", "tokenize", "logits", "inspect", "system", "bench", "perplexity", "list"]
 GENERATE = ("generate", "tiny", "--prompt", "a")
 
 
@@ -67,6 +67,17 @@ class Usage(harness.CommandLineTest):
         self.refuse("tokenize", "tiny", "--text", "a", "--file", "b", code=2)
         self.refuse("logits", "tiny", "--tokens", "a", code=2)
         self.refuse("bench", "tiny", "--prompt-tokens", "0", "--generate-tokens", "0", code=2)
+        message = self.refuse("bench", "tiny", "--batch", "1,8", "--prefill-chunk", "4", code=2)
+        self.assertIn("--prefill-chunk 8", message)
+
+    def test_lists_of_numbers_are_checked_like_numbers(self):
+        for option in ("--depth", "--batch", "--threads"):
+            for value in ("", ",", "1,", ",1", "1,,2", "1, 2", "1;2", "-1", "1,x", "[1,2]", "99999999999999999999"):
+                message = self.refuse("bench", "tiny", option, value, code=2)
+                self.assertIn(f"{option}: '", message)
+                self.assertIn("is not a whole number from", message)
+        for option in ("--batch", "--threads"):
+            self.assertIn(option, self.refuse("bench", "tiny", option, "2,0", code=2))
 
     def test_a_model_that_is_not_there_is_an_error_that_lists_those_that_are(self):
         message = self.refuse("generate", "absent", "--prompt", "a")
