@@ -32,11 +32,11 @@ Json describe_engine(const Engine& engine) {
 }
 
 Json describe_kernels(const ForwardStatistics& statistics) {
-  constexpr const char* kNames[] = {"matmul_f32", "matmul_f16", "matmul_q4_1", "matmul_q8_0"};
-  static_assert(std::size(kNames) == static_cast<size_t>(kernels::WeightFormat::count));
   Json kernels = Json::object();
-  for (size_t i = 0; i < std::size(kNames); ++i) {
-    if (statistics.matmul_calls[i] > 0) kernels[kNames[i]] = statistics.matmul_calls[i];
+  for (size_t i = 0; i < statistics.matmul_calls.size(); ++i) {
+    if (statistics.matmul_calls[i] == 0) continue;
+    const auto* format = kernels::format_name(static_cast<kernels::WeightFormat>(i));
+    kernels[fmt::format("matmul_{}", format)] = statistics.matmul_calls[i];
   }
   if (statistics.library_matmul_calls > 0)
     kernels["of_these_by_library"] = statistics.library_matmul_calls;

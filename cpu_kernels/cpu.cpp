@@ -2,8 +2,13 @@
 
 #if defined(__x86_64__)
 #include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <cstdint>
+#elif defined(__aarch64__)
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
 #endif
 
 namespace kvasir::kernels {
@@ -28,6 +33,12 @@ uint64_t saved_states() {
   return (uint64_t{high} << 32) | low;
 }
 
+/// Asks Linux for the tiles' state, which a process does not have before it asks.
+bool request_tiles() {
+  constexpr long kRequestPermission = 0x1023, kTileData = 18;
+  return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+}
+
 bool bit(uint32_t word, int n) {
   return ((word >> n) & 1U) != 0;
 }
@@ -50,6 +61,10 @@ CpuFeatures detect_cpu() {
   found.avx512 = found.avx2 && zmm && bit(seven.b, 16) && bit(seven.b, 17) && bit(seven.b, 28) &&
                  bit(seven.b, 30) && bit(seven.b, 31);
   found.avx512vnni = found.avx512 && bit(seven.c, 11);
+  // AMX-TILE 24 and AMX-INT8 25 of EDX; the states XTILECFG 17 and XTILEDATA 18.
+  const bool tiles = (states & 0x60000) == 0x60000;
+  found.amx = found.avx512vnni && tiles && bit(seven.d, 24) && bit(seven.d, 25) && request_tiles();
+  found.avxvnni = found.avx2 && bit(cpuid(7, 1).a, 4);
   return found;
 }
 
@@ -59,6 +74,7 @@ CpuFeatures detect_cpu() {
 CpuFeatures detect_cpu() {
   CpuFeatures found;
   found.neon = true;
+  found.neon_dotprod = (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0;
   return found;
 }
 

@@ -15,11 +15,13 @@
 namespace kvasir::kernels {
 
 // Terms: a *panel* is 16 consecutive weight rows; a *line* is 4 consecutive columns of a panel
-// (16 rows x 4 codes = 64 bytes of int8); a *group* is 32 consecutive columns, quantised together.
+// (16 rows x 4 codes = 64 bytes of int8); a *group* is 32 consecutive columns (a *wide* group: 256),
+// quantised together.
 enum : int64_t {
   kPanelRows = 16,
   kLineColumns = 4,
   kGroupColumns = 32,
+  kWideGroupColumns = 256,
   kDenseChunk = 256,      ///< dense weights: terms added before they join the total
   kKvBlockPositions = 32, ///< positions in one KV block
   kAttentionPartial = 1024, ///< keys (absolute positions) in one attention partial
@@ -29,21 +31,37 @@ enum : int64_t {
 // ---------------------------------------------------------------------------------------------
 // Weight matrices
 
-/// How a packed matrix spells its weights. The value of weight (n, k) is what the file's format
-/// says; packing loses nothing.
+/// How a packed matrix spells its weights: the types of GGML's files
+/// (https://github.com/ggml-org/ggml). The value of weight (n, k) is what the file's format says;
+/// packing loses nothing. Dense formats lie as [n_columns][16 rows] elements; the others are
+/// described in cpu_kernels/formats, each where it is defined.
 enum class WeightFormat : uint8_t {
-  f32,   ///< panel: [n_columns][16 rows] float
-  f16,   ///< panel: [n_columns][16 rows] half
-  q4_1,  ///< panel: scales [n_groups][16 d, 16 m] half, then codes [n_groups][4][64 bytes]: byte j
-         ///< of quarter i holds code j of line i (low nibble) and of line i + 4 (high nibble);
-         ///< weight = d * code + m, code in 0..15
-  q8_0,  ///< panel: scales [n_groups][16 d] half padded to 64 bytes, then codes
-         ///< [n_groups][8 lines][64 bytes] int8; weight = d * code
+  // dense: activations are floats
+  f32, f16, bf16,
+  // activations in groups of 32 codes
+  q4_0, q4_1, q5_0, q5_1, q8_0, iq4_nl, mxfp4,
+  // activations in wide groups of 256 codes
+  q2_k, q3_k, q4_k, q5_k, q6_k, iq4_xs, iq2_xxs, iq2_xs, iq2_s, iq3_xxs, iq3_s, iq1_s, iq1_m,
+  tq1_0, tq2_0,
   count
 };
 
+/// What a matrix product reads of its input.
+enum class InputForm : uint8_t {
+  floats,
+  groups,       ///< codes in groups of 32
+  wide_groups,  ///< codes in groups of 256
+};
+InputForm input_form(WeightFormat format);
+
+/// "q4_k", as in WeightFormat.
+const char* format_name(WeightFormat format);
+
+/// Columns must be a multiple of this: 1, 32 or 256.
+int64_t format_columns(WeightFormat format);
+
 /// A weight matrix [n_rows, n_columns] in panels of 16 rows; the last panel's missing rows are
-/// zero. Every panel starts on a 64-byte line. Quantised formats: n_columns is a multiple of 32.
+/// zero. Every panel starts on a 64-byte line. n_columns is a multiple of format_columns.
 struct PackedMatrix {
   WeightFormat format;
   int64_t n_rows;
@@ -56,14 +74,14 @@ struct PackedMatrix {
 size_t packed_panel_bytes(WeightFormat format, int64_t n_columns);
 
 /// Packs rows [16 * panel, 16 * panel + 16) of a row-major source in the file's own block format
-/// (f32, f16, Q4_1, Q8_0 of GGML; `source` is row 0, `source_row_bytes` from row to row) into
-/// `destination` (packed_panel_bytes). Same code on every machine. Returns false when a block's
+/// (`source` is row 0, `source_row_bytes` from row to row) into `destination` (packed_panel_bytes). Same code on every machine. Returns false when a block's
 /// scale or minimum (or a dense weight) is NaN or infinite.
 bool pack_panel(WeightFormat format, const std::byte* source, size_t source_row_bytes,
                 int64_t n_rows, int64_t n_columns, int64_t panel, std::byte* destination);
 
 /// One row of the matrix as float [n_columns]: an embedding lookup. Equals the `gguf` package's
-/// dequantisation bit for bit (one multiplication, then one addition, each rounded).
+/// dequantisation bit for bit: (d * scale) * code + m * minimum, each operation rounded once
+/// (d * scale is exact; m and minimum only where the format has them).
 void unpack_row(const PackedMatrix& weights, int64_t row, float* values);
 
 /// Scale of one group of 32 activation codes.
@@ -74,25 +92,40 @@ struct ActivationGroup {
   int32_t unused;
 };
 
+/// Scale of one wide group of 256 activation codes, and sums of parts of them.
+struct WideActivationGroup {
+  float scale;        ///< value = scale * code
+  int32_t sum;        ///< of all codes
+  int16_t sums32[8];  ///< of 32 codes each
+  int16_t sums16[16]; ///< of 16 codes each
+  int32_t unused[2];
+};
+
 /// Inputs of a matrix product, [n_rows, n_columns]; only the form the weights need is read.
 struct Activations {
   int64_t n_rows;
   int64_t n_columns;
-  const float* values;            ///< dense weights: row m at values + m * values_stride
-  int64_t values_stride;          ///< in floats
-  const int8_t* codes;            ///< quantised weights: row m at codes + m * codes_stride
-  int64_t codes_stride;           ///< in bytes, a multiple of 64; codes is 64-byte aligned
-  const ActivationGroup* groups;  ///< row m at groups + m * groups_stride
-  int64_t groups_stride;
+  const float* values = nullptr;            ///< dense weights: row m at values + m * values_stride
+  int64_t values_stride = 0;          ///< in floats
+  const int8_t* codes = nullptr;            ///< groups: row m at codes + m * codes_stride
+  int64_t codes_stride = 0;           ///< in bytes, a multiple of 64; codes is 64-byte aligned
+  const ActivationGroup* groups = nullptr;  ///< row m at groups + m * groups_stride
+  int64_t groups_stride = 0;
+  const int8_t* wide_codes = nullptr;       ///< wide groups: codes_stride from row to row, aligned likewise
+  const WideActivationGroup* wide_groups = nullptr;  ///< row m at wide_groups + m * wide_groups_stride
+  int64_t wide_groups_stride = 0;
 };
 
 /// y[m][n] = sum over k of weight[n][k] * x[m][k] (added to what y[m][n] holds if add_to_output),
 /// for all m and for the rows n of panels [first_panel, end_panel) that exist.
 ///
-/// One lane owns one n. Quantised: for each group in ascending k, with the exact integer
-/// `dot = sum of weight_code * activation_code` and every operation rounded once:
-///   q4_1: acc = fma(d * scale, (float)dot, acc); acc = fma(m, scaled_sum, acc)
-///   q8_0: acc = fma(d * scale, (float)dot, acc)
+/// One lane owns one n. Quantised: for each group in ascending k, with exact integers over its
+/// sub-blocks s (formats without sub-blocks: one, with scale and minimum 1)
+///   dot = sum over s of scale[s] * (sum of weight_code * activation_code)
+///   low = sum over s of minimum[s] * (sum of activation_code)
+/// and every float operation rounded once:
+///   groups of 32:  acc = fma(d * scale, (float)dot, acc); with a minimum acc = fma(m, scaled_sum, acc)
+///   wide groups:   acc = fma(d * scale, (float)dot, acc); with a minimum acc = fma(m * scale, (float)low, acc)
 /// Dense: chunks of 256 columns in ascending k: part = 0; part = fma(w, x, part) for each k;
 /// acc = acc + part. (d, m, w widened to float exactly.) acc starts at +0.
 /// At the end y = acc, or y = y + acc.
@@ -178,6 +211,9 @@ struct KernelTable {
   /// 127; a group with absmax below 2^-120 counts as zeros: scale 0, codes 0. A NaN in the group makes its scale NaN.
   /// n a multiple of 32.
   void (*quantize)(const float* x, int64_t n, int8_t* codes, ActivationGroup* groups);
+
+  /// The same for wide groups, n a multiple of 256; with the sums of the parts.
+  void (*quantize_wide)(const float* x, int64_t n, int8_t* codes, WideActivationGroup* groups);
 
   /// y[i] = (x[i] * r) * weight[i], r = 1 / sqrt(sum of squares / n + epsilon). y may be x.
   /// Sum: lane i % 16 takes fma(x, x, lane) in ascending i; lanes are added as the tree of

@@ -2,74 +2,17 @@
 #include <cmath>
 #include <cstring>
 
+#include "cpu_kernels/formats/format.h"
+#include "cpu_kernels/formats/rows.h"
 #include "cpu_kernels/kernels.h"
 #include "cpu_kernels/scalar/half.h"
 
 namespace kvasir::kernels {
 namespace {
 
-using scalar::half_to_float;
+int64_t element_bytes(WeightFormat format) { return format == WeightFormat::f32 ? 4 : 2; }
 
-// GGML blocks of 32 weights (https://github.com/ggml-org/ggml): Q4_1 is d, m (half) and 16 bytes,
-// byte i holding code i (low nibble) and code i + 16 (high); Q8_0 is d (half) and 32 int8.
-constexpr size_t kQ4_1Block = 20;
-constexpr size_t kQ8_0Block = 34;
-
-uint16_t load_half(const std::byte* at) {
-  uint16_t half;
-  std::memcpy(&half, at, sizeof(half));
-  return half;
-}
-
-bool is_finite_half(uint16_t half) {
-  return (half & 0x7C00U) != 0x7C00U;
-}
-
-size_t scale_bytes(WeightFormat format, int64_t n_groups) {
-  const auto groups = static_cast<size_t>(n_groups);
-  return format == WeightFormat::q4_1 ? groups * 64 : (groups * 32 + 63) / 64 * 64;
-}
-
-bool pack_q4_1(const std::byte* source, size_t row_bytes, int64_t rows, int64_t n_groups,
-               std::byte* panel) {
-  std::memset(panel, 0, packed_panel_bytes(WeightFormat::q4_1, n_groups * 32));
-  std::byte* codes = panel + scale_bytes(WeightFormat::q4_1, n_groups);
-  for (int64_t r = 0; r < rows; ++r) {
-    const std::byte* row = source + static_cast<size_t>(r) * row_bytes;
-    for (int64_t g = 0; g < n_groups; ++g) {
-      const std::byte* block = row + static_cast<size_t>(g) * kQ4_1Block;
-      const uint16_t d = load_half(block);
-      const uint16_t m = load_half(block + 2);
-      if (!is_finite_half(d) || !is_finite_half(m)) return false;
-      std::byte* scales = panel + g * 64 + r * 2;
-      std::memcpy(scales, &d, 2);
-      std::memcpy(scales + 32, &m, 2);
-      // Line i (columns 4i..4i+3) is the low half of quarter i, line i + 4 the high half: column c
-      // below 16 sits beside column c + 16, which is how the file pairs them too.
-      for (int64_t quarter = 0; quarter < 4; ++quarter)
-        std::memcpy(codes + g * 256 + quarter * 64 + r * 4, block + 4 + quarter * 4, 4);
-    }
-  }
-  return true;
-}
-
-bool pack_q8_0(const std::byte* source, size_t row_bytes, int64_t rows, int64_t n_groups,
-               std::byte* panel) {
-  std::memset(panel, 0, packed_panel_bytes(WeightFormat::q8_0, n_groups * 32));
-  std::byte* codes = panel + scale_bytes(WeightFormat::q8_0, n_groups);
-  for (int64_t r = 0; r < rows; ++r) {
-    const std::byte* row = source + static_cast<size_t>(r) * row_bytes;
-    for (int64_t g = 0; g < n_groups; ++g) {
-      const std::byte* block = row + static_cast<size_t>(g) * kQ8_0Block;
-      const uint16_t d = load_half(block);
-      if (!is_finite_half(d)) return false;
-      std::memcpy(panel + g * 32 + r * 2, &d, 2);
-      for (int64_t line = 0; line < 8; ++line)
-        std::memcpy(codes + g * 512 + line * 64 + r * 4, block + 2 + line * 4, 4);
-    }
-  }
-  return true;
-}
+bool is_finite_bfloat(uint16_t bits) { return (bits & 0x7F80U) != 0x7F80U; }
 
 template <class T, class IsFinite>
 bool pack_dense(const std::byte* source, size_t row_bytes, int64_t rows, int64_t n_columns,
@@ -88,86 +31,117 @@ bool pack_dense(const std::byte* source, size_t row_bytes, int64_t rows, int64_t
   return true;
 }
 
+/// Group by group, so that the group's lines stay in the first cache while its 16 rows arrive.
+bool pack_quantized(const formats::Format& format, const std::byte* source, size_t row_bytes,
+                    int64_t rows, int64_t n_columns, std::byte* panel) {
+  const int64_t n_groups = n_columns / format.group_columns;
+  const auto group_source =
+      static_cast<size_t>(format.group_columns / format.block_columns * format.block_bytes);
+  const int64_t scales_part = formats::scales_part_bytes(format, n_groups);
+  std::memset(panel, 0, static_cast<size_t>(scales_part));
+  std::byte* codes = panel + scales_part;
+  bool finite = true;
+  for (int64_t g = 0; g < n_groups; ++g) {
+    std::byte* group_codes = codes + g * format.code_bytes;
+    if (rows < kPanelRows) std::memset(group_codes, 0, static_cast<size_t>(format.code_bytes));
+    for (int64_t r = 0; r < rows; ++r) {
+      finite = format.pack(source + static_cast<size_t>(r) * row_bytes +
+                               static_cast<size_t>(g) * group_source,
+                           r, panel + g * format.scale_bytes, group_codes) &&
+               finite;
+    }
+  }
+  return finite;
+}
+
+void unpack_dense(const PackedMatrix& weights, const std::byte* panel, int64_t r, float* values) {
+  for (int64_t k = 0; k < weights.n_columns; ++k) {
+    const std::byte* at = panel + (k * kPanelRows + r) * element_bytes(weights.format);
+    if (weights.format == WeightFormat::f32) {
+      std::memcpy(values + k, at, 4);
+    } else if (weights.format == WeightFormat::f16) {
+      values[k] = formats::half_at(at);
+    } else {
+      const uint32_t bits = static_cast<uint32_t>(formats::load_u16(at)) << 16;
+      std::memcpy(values + k, &bits, 4);
+    }
+  }
+}
+
 }  // namespace
 
+InputForm input_form(WeightFormat format) {
+  const formats::Format* quantized = formats::find_format(format);
+  if (quantized == nullptr) return InputForm::floats;
+  return quantized->group_columns == kGroupColumns ? InputForm::groups : InputForm::wide_groups;
+}
+
+int64_t format_columns(WeightFormat format) {
+  const formats::Format* quantized = formats::find_format(format);
+  return quantized == nullptr ? 1 : quantized->group_columns;
+}
+
+const char* format_name(WeightFormat format) {
+  static constexpr const char* kNames[] = {
+      "f32",    "f16",     "bf16",   "q4_0",  "q4_1",    "q5_0",  "q5_1",  "q8_0",  "iq4_nl",
+      "mxfp4",  "q2_k",    "q3_k",   "q4_k",  "q5_k",    "q6_k",  "iq4_xs", "iq2_xxs", "iq2_xs",
+      "iq2_s",  "iq3_xxs", "iq3_s",  "iq1_s", "iq1_m",   "tq1_0", "tq2_0"};
+  static_assert(sizeof(kNames) / sizeof(kNames[0]) == static_cast<size_t>(WeightFormat::count));
+  return format < WeightFormat::count ? kNames[static_cast<size_t>(format)] : "?";
+}
+
 size_t packed_panel_bytes(WeightFormat format, int64_t n_columns) {
-  const auto columns = static_cast<size_t>(n_columns);
-  const size_t n_groups = columns / kGroupColumns;
-  switch (format) {
-    case WeightFormat::f32:
-      return columns * kPanelRows * 4;
-    case WeightFormat::f16:
-      return (columns * kPanelRows * 2 + 63) / 64 * 64;
-    case WeightFormat::q4_1:
-      return scale_bytes(format, n_columns / kGroupColumns) + n_groups * 256;
-    case WeightFormat::q8_0:
-      return scale_bytes(format, n_columns / kGroupColumns) + n_groups * 512;
-    case WeightFormat::count:
-      break;
-  }
-  return 0;
+  const formats::Format* quantized = formats::find_format(format);
+  if (quantized == nullptr)
+    return static_cast<size_t>((n_columns * kPanelRows * element_bytes(format) + 63) / 64 * 64);
+  const int64_t n_groups = n_columns / quantized->group_columns;
+  return static_cast<size_t>(formats::scales_part_bytes(*quantized, n_groups) +
+                             n_groups * quantized->code_bytes);
 }
 
 bool pack_panel(WeightFormat format, const std::byte* source, size_t source_row_bytes,
                 int64_t n_rows, int64_t n_columns, int64_t panel, std::byte* destination) {
   const int64_t first = panel * kPanelRows;
   const int64_t rows = n_rows - first < kPanelRows ? n_rows - first : int64_t{kPanelRows};
-  const std::byte* rows_start = source + static_cast<size_t>(first) * source_row_bytes;
-  const int64_t n_groups = n_columns / kGroupColumns;
+  const std::byte* start = source + static_cast<size_t>(first) * source_row_bytes;
   switch (format) {
     case WeightFormat::f32:
-      return pack_dense<float>(rows_start, source_row_bytes, rows, n_columns, destination,
+      return pack_dense<float>(start, source_row_bytes, rows, n_columns, destination,
                                [](float v) { return std::isfinite(v); });
     case WeightFormat::f16:
-      return pack_dense<uint16_t>(rows_start, source_row_bytes, rows, n_columns, destination,
-                                  is_finite_half);
-    case WeightFormat::q4_1:
-      return pack_q4_1(rows_start, source_row_bytes, rows, n_groups, destination);
-    case WeightFormat::q8_0:
-      return pack_q8_0(rows_start, source_row_bytes, rows, n_groups, destination);
-    case WeightFormat::count:
-      break;
+      return pack_dense<uint16_t>(start, source_row_bytes, rows, n_columns, destination,
+                                  formats::is_finite_half);
+    case WeightFormat::bf16:
+      return pack_dense<uint16_t>(start, source_row_bytes, rows, n_columns, destination,
+                                  is_finite_bfloat);
+    default:
+      return pack_quantized(*formats::find_format(format), start, source_row_bytes, rows,
+                            n_columns, destination);
   }
-  return false;
 }
 
 void unpack_row(const PackedMatrix& weights, int64_t row, float* values) {
   const std::byte* panel =
       weights.panels + static_cast<size_t>(row / kPanelRows) * weights.panel_bytes;
-  const int64_t r = row % kPanelRows;
-  const int64_t n_groups = weights.n_columns / kGroupColumns;
-  const std::byte* codes = panel + scale_bytes(weights.format, n_groups);
-  switch (weights.format) {
-    case WeightFormat::f32:
-      for (int64_t k = 0; k < weights.n_columns; ++k)
-        std::memcpy(values + k, panel + (k * kPanelRows + r) * 4, 4);
-      return;
-    case WeightFormat::f16:
-      for (int64_t k = 0; k < weights.n_columns; ++k)
-        values[k] = half_to_float(load_half(panel + (k * kPanelRows + r) * 2));
-      return;
-    case WeightFormat::q4_1:
-      for (int64_t g = 0; g < n_groups; ++g) {
-        const float d = half_to_float(load_half(panel + g * 64 + r * 2));
-        const float m = half_to_float(load_half(panel + g * 64 + 32 + r * 2));
-        for (int64_t i = 0; i < 16; ++i) {
-          const auto both = static_cast<uint8_t>(codes[g * 256 + i / 4 * 64 + r * 4 + i % 4]);
-          values[g * 32 + i] = d * static_cast<float>(both & 15U) + m;
-          values[g * 32 + i + 16] = d * static_cast<float>(both >> 4) + m;
-        }
-      }
-      return;
-    case WeightFormat::q8_0:
-      for (int64_t g = 0; g < n_groups; ++g) {
-        const float d = half_to_float(load_half(panel + g * 32 + r * 2));
-        for (int64_t i = 0; i < 32; ++i) {
-          const auto code = static_cast<int8_t>(codes[g * 512 + i / 4 * 64 + r * 4 + i % 4]);
-          values[g * 32 + i] = d * static_cast<float>(code);
-        }
-      }
-      return;
-    case WeightFormat::count:
-      return;
+  const formats::Format* format = formats::find_format(weights.format);
+  if (format == nullptr) {
+    unpack_dense(weights, panel, row % kPanelRows, values);
+    return;
+  }
+  const int64_t n_groups = weights.n_columns / format->group_columns;
+  const int64_t sub_columns = format->group_columns / format->n_sub_blocks;
+  const std::byte* codes = panel + formats::scales_part_bytes(*format, n_groups);
+  for (int64_t g = 0; g < n_groups; ++g) {
+    formats::RowGroup group;
+    format->read(panel + g * format->scale_bytes, codes + g * format->code_bytes,
+                 row % kPanelRows, group);
+    for (int64_t c = 0; c < format->group_columns; ++c) {
+      const int64_t s = c / sub_columns;
+      float value = (group.d * static_cast<float>(group.scales[s])) *
+                    static_cast<float>(group.codes[c]);
+      if (format->has_minimum) value = value + group.m * static_cast<float>(group.minimums[s]);
+      values[g * format->group_columns + c] = value;
+    }
   }
 }
 

@@ -27,16 +27,16 @@ void Decoder::finish_loading() {
 void Decoder::layer(Step& step, const LayerWeights& w, const LayerPlace& place) const {
   // x += [norm] Wo · attention(q, k, v),  h = RMSNorm(x),
   // q = RoPE([norm] (Wq · h [+ bq])),  k = RoPE([norm] (Wk · h [+ bk])),  v = Wv · h [+ bv]
-  step.normalise(w.attention_norm);
+  step.normalise(w.attention_norm, w.inputs.attention);
   step.project_attention(w.query, w.key, w.value);
   step.rotate_and_append(w, place);
-  step.attend(place);
+  step.attend(place, w.inputs.attention_output);
   step.add_projection(w.attention_output, w.attention_post_norm);
 
   // x += [norm] Wdown · (activation(Wgate · h) * (Wup · h)),  h = RMSNorm(x)
-  step.normalise(w.feed_forward_norm);
+  step.normalise(w.feed_forward_norm, w.inputs.feed_forward);
   step.project_feed_forward(w.gate, w.up);
-  step.gate();
+  step.gate(w.inputs.down);
   step.add_projection(w.down, w.feed_forward_post_norm);
 }
 
@@ -62,7 +62,7 @@ Status Decoder::forward(const Batch& batch, ModelState& model_state, Threads& th
           if (team.stopped()) return;
           layer(step, weights_.layers[i], config_.layers[i]);
         }
-        step.head(weights_.output_norm, weights_.output, logits.data());
+        step.head(weights_.output_norm, weights_.output, weights_.inputs.head, logits.data());
       },
       cancel);
   statistics.steps++;
@@ -89,15 +89,15 @@ std::vector<const PackedMatrix*> Decoder::matrices() const {
 
 size_t Decoder::state_bytes(const StepLimits& limits) const {
   DecoderState state;
-  return state.carve(config_, limits, nullptr);
+  return state.carve(config_, weights_.inputs, limits, nullptr);
 }
 
 Result<std::unique_ptr<ModelState>> Decoder::make_state(const StepLimits& limits) const {
   auto state = std::make_unique<DecoderState>();
-  auto memory = AlignedBuffer::allocate(state->carve(config_, limits, nullptr));
+  auto memory = AlignedBuffer::allocate(state->carve(config_, weights_.inputs, limits, nullptr));
   if (!memory) return std::move(memory).error();
   state->memory = std::move(*memory);
-  state->carve(config_, limits, state->memory.data());
+  state->carve(config_, weights_.inputs, limits, state->memory.data());
   state->attention.resize(kinds_.size());
   for (auto& plan : state->attention) plan.reserve(attention_shape(config_), limits);
   if (limits.fast_math) {

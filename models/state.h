@@ -10,19 +10,23 @@
 #include "models/attention_plan.h"
 #include "models/config.h"
 #include "models/fast_dense.h"
+#include "models/weights.h"
 
 namespace kvasir {
 
-/// Inputs of a matrix product in both forms: floats [n_rows][n_columns] and, where the columns
-/// are whole groups of 32, int8 codes with their group scales.
+/// Inputs of a matrix product: floats [n_rows][n_columns] and, for the forms that the matrices need,
+/// int8 codes with the scales of their groups.
 struct ActivationBuffer {
   int64_t n_columns = 0;
   float* values = nullptr;
-  int8_t* codes = nullptr;
+  int8_t* codes = nullptr;  ///< groups of 32; null when not needed, like the following
   kernels::ActivationGroup* groups = nullptr;
+  int8_t* wide_codes = nullptr;  ///< groups of 256
+  kernels::WideActivationGroup* wide_groups = nullptr;
 
   int64_t codes_stride() const;
   int64_t n_groups() const { return n_columns / kernels::kGroupColumns; }
+  int64_t n_wide_groups() const { return n_columns / kernels::kWideGroupColumns; }
   float* row(int64_t r) const { return values + r * n_columns; }
   kernels::Activations view(int64_t n_rows) const;
 };
@@ -38,7 +42,7 @@ class Carver {
              kCacheLineBytes;
     return reinterpret_cast<T*>(at);
   }
-  ActivationBuffer take_activations(int64_t n_rows, int64_t n_columns);
+  ActivationBuffer take_activations(int64_t n_rows, int64_t n_columns, InputForms forms);
   size_t used() const { return used_; }
 
  private:
@@ -55,7 +59,8 @@ struct DecoderState final : public ModelState {
   std::vector<std::string> fast_math_choices() const override { return fast_choices.describe(); }
 
   /// Sets every pointer into `base`, or only counts when it is null. Returns the bytes needed.
-  size_t carve(const Config& config, const StepLimits& limits, std::byte* base);
+  size_t carve(const Config& config, const MatrixInputs& inputs, const StepLimits& limits,
+               std::byte* base);
 
   AlignedBuffer memory;
   StepLimits limits;
@@ -81,7 +86,8 @@ struct DecoderState final : public ModelState {
 
   /// One a thread.
   struct PerThread {
-    ActivationBuffer normed;     ///< [kPrivateRows][hidden]
+    ActivationBuffer normed;      ///< [kPrivateRows][hidden]
+    ActivationBuffer head_input;  ///< [kPrivateRows][hidden]
     ActivationBuffer attended;   ///< [kPrivateRows][n_heads * head_dim]
     ActivationBuffer activated;  ///< [kPrivateRows][intermediate]
     std::byte* matmul_scratch = nullptr;

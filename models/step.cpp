@@ -48,21 +48,27 @@ void Step::finish_zone(Zone zone) {
   zone_start_ = now;
 }
 
-void Step::quantize_row(const ActivationBuffer& buffer, int64_t row) {
-  if (buffer.n_groups() == 0) return;
-  kernels_.quantize(buffer.row(row), buffer.n_groups() * kernels::kGroupColumns,
-                    buffer.codes + row * buffer.codes_stride(),
-                    buffer.groups + row * buffer.n_groups());
+void Step::quantize_row(const ActivationBuffer& buffer, InputForms forms, int64_t row) {
+  if (forms.groups) {
+    kernels_.quantize(buffer.row(row), buffer.n_groups() * kernels::kGroupColumns,
+                      buffer.codes + row * buffer.codes_stride(),
+                      buffer.groups + row * buffer.n_groups());
+  }
+  if (forms.wide_groups) {
+    kernels_.quantize_wide(buffer.row(row), buffer.n_wide_groups() * kernels::kWideGroupColumns,
+                           buffer.wide_codes + row * buffer.codes_stride(),
+                           buffer.wide_groups + row * buffer.n_wide_groups());
+  }
 }
 
 template <class Fill>
-void Step::prepare(ActivationBuffer& buffer, ActivationBuffer& own, int64_t rows,
+void Step::prepare(ActivationBuffer& buffer, ActivationBuffer& own, InputForms forms, int64_t rows,
                    const Fill& fill) {
   const bool private_copy = rows <= kPrivateRows;
   const ActivationBuffer& target = private_copy ? own : buffer;
   const auto one = [&](int64_t row) {
     fill(row, target.row(row));
-    quantize_row(target, row);
+    quantize_row(target, forms, row);
   };
   if (private_copy) {
     for (int64_t row = 0; row < rows; ++row) one(row);
@@ -91,8 +97,8 @@ void Step::embed(const PackedMatrix& token_embedding) {
   finish_zone(Zone::embed);
 }
 
-void Step::normalise(const std::vector<float>& weight) {
-  prepare(state_.normed, own_.normed, n_rows(), [&](int64_t row, float* values) {
+void Step::normalise(const std::vector<float>& weight, InputForms forms) {
+  prepare(state_.normed, own_.normed, forms, n_rows(), [&](int64_t row, float* values) {
     kernels_.rms_norm(state_.x + row * config_.hidden_size, weight.data(), config_.norm_epsilon,
                       values, config_.hidden_size);
   });
@@ -226,7 +232,7 @@ void Step::prepare_heads(const HeadRow& row, const float* cos, const float* sin)
                 kernels::RopePairs::half_split);
 }
 
-void Step::attend(const LayerPlace& place) {
+void Step::attend(const LayerPlace& place, InputForms forms) {
   const auto& plan = state_.attention[place.kind];
   run_attention({.shape = attention_shape(config_),
                  .kernels = kernels_,
@@ -240,7 +246,7 @@ void Step::attend(const LayerPlace& place) {
                  .partial_states = state_.partial_states},
                 own_, team_);
   const int64_t columns = config_.n_query_columns();
-  prepare(state_.attended, own_.attended, n_rows(), [&](int64_t row, float* values) {
+  prepare(state_.attended, own_.attended, forms, n_rows(), [&](int64_t row, float* values) {
     const float* shared = state_.attended.row(row);
     if (values != shared) std::copy_n(shared, columns, values);
   });
@@ -256,20 +262,21 @@ void Step::attend(const LayerPlace& place) {
   finish_zone(Zone::attention);
 }
 
-void Step::gate() {
+void Step::gate(InputForms forms) {
   const int64_t columns = config_.intermediate_size;
   const auto activate =
       config_.gate_activation == GateActivation::silu ? kernels_.swiglu : kernels_.geglu;
-  prepare(state_.activated, own_.activated, n_rows(), [&](int64_t row, float* values) {
+  prepare(state_.activated, own_.activated, forms, n_rows(), [&](int64_t row, float* values) {
     activate(state_.gate + row * columns, state_.up + row * columns, values, columns);
   });
   finish_zone(Zone::activation);
 }
 
-void Step::head(const std::vector<float>& output_norm, const PackedMatrix& output, float* logits) {
+void Step::head(const std::vector<float>& output_norm, const PackedMatrix& output,
+                InputForms forms, float* logits) {
   const auto rows = static_cast<int64_t>(context_.batch.logit_rows.size());
   if (rows == 0) return;
-  prepare(state_.head_input, own_.normed, rows, [&](int64_t i, float* values) {
+  prepare(state_.head_input, own_.head_input, forms, rows, [&](int64_t i, float* values) {
     const int64_t row = context_.batch.logit_rows[static_cast<size_t>(i)];
     kernels_.rms_norm(state_.x + row * config_.hidden_size, output_norm.data(),
                       config_.norm_epsilon, values, config_.hidden_size);

@@ -40,8 +40,8 @@ class Step {
 
   /// x[row] = the token's embedding, scaled; also the rows' cos and sin.
   void embed(const PackedMatrix& token_embedding);
-  /// input = RMSNorm(x), in the forms the next products need.
-  void normalise(const std::vector<float>& weight);
+  /// input = RMSNorm(x), in the forms that the next products need.
+  void normalise(const std::vector<float>& weight, InputForms forms);
   /// query, key, value = their matrix · input, one pass over all three.
   void project_attention(const PackedMatrix& query, const PackedMatrix& key,
                          const PackedMatrix& value);
@@ -54,11 +54,12 @@ class Step {
   /// sequences' blocks.
   void rotate_and_append(const LayerWeights& w, const LayerPlace& place);
   /// input = softmax(query · keys) · values over what each query sees.
-  void attend(const LayerPlace& place);
+  void attend(const LayerPlace& place, InputForms forms);
   /// input = activation(gate) * up.
-  void gate();
+  void gate(InputForms forms);
   /// logits of the wanted rows: output · RMSNorm(x).
-  void head(const std::vector<float>& output_norm, const PackedMatrix& output, float* logits);
+  void head(const std::vector<float>& output_norm, const PackedMatrix& output, InputForms forms,
+            float* logits);
 
  private:
   int64_t n_rows() const { return static_cast<int64_t>(context_.batch.tokens.size()); }
@@ -66,11 +67,12 @@ class Step {
   void multiply_panels(kernels::MatmulTask task);
   void multiply(const kernels::Activations& input, std::initializer_list<Product> products,
                 bool add_to_output);
-  /// Fills `buffer` row by row with `fill(row, values)` and quantises it; `own` is this thread's
+  /// Fills `buffer` row by row with `fill(row, values)` and quantises it to `forms`; `own` is this thread's
   /// copy for steps of few rows. The next products read it.
   template <class Fill>
-  void prepare(ActivationBuffer& buffer, ActivationBuffer& own, int64_t rows, const Fill& fill);
-  void quantize_row(const ActivationBuffer& buffer, int64_t row);
+  void prepare(ActivationBuffer& buffer, ActivationBuffer& own, InputForms forms, int64_t rows,
+               const Fill& fill);
+  void quantize_row(const ActivationBuffer& buffer, InputForms forms, int64_t row);
   void rotate_and_append_row(const LayerWeights& w, const LayerPlace& place, int64_t kv_head,
                              int64_t row);
   /// Bias, norm and rotation of `n_heads` heads of one row at `heads`; empty vectors do nothing.

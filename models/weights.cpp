@@ -19,8 +19,29 @@ std::optional<WeightFormat> packed_format(DType dtype) {
   switch (dtype) {
     case DType::f32: return WeightFormat::f32;
     case DType::f16: return WeightFormat::f16;
+    case DType::bf16: return WeightFormat::bf16;
+    case DType::q4_0: return WeightFormat::q4_0;
     case DType::q4_1: return WeightFormat::q4_1;
+    case DType::q5_0: return WeightFormat::q5_0;
+    case DType::q5_1: return WeightFormat::q5_1;
     case DType::q8_0: return WeightFormat::q8_0;
+    case DType::iq4_nl: return WeightFormat::iq4_nl;
+    case DType::mxfp4: return WeightFormat::mxfp4;
+    case DType::q2_k: return WeightFormat::q2_k;
+    case DType::q3_k: return WeightFormat::q3_k;
+    case DType::q4_k: return WeightFormat::q4_k;
+    case DType::q5_k: return WeightFormat::q5_k;
+    case DType::q6_k: return WeightFormat::q6_k;
+    case DType::iq4_xs: return WeightFormat::iq4_xs;
+    case DType::iq2_xxs: return WeightFormat::iq2_xxs;
+    case DType::iq2_xs: return WeightFormat::iq2_xs;
+    case DType::iq2_s: return WeightFormat::iq2_s;
+    case DType::iq3_xxs: return WeightFormat::iq3_xxs;
+    case DType::iq3_s: return WeightFormat::iq3_s;
+    case DType::iq1_s: return WeightFormat::iq1_s;
+    case DType::iq1_m: return WeightFormat::iq1_m;
+    case DType::tq1_0: return WeightFormat::tq1_0;
+    case DType::tq2_0: return WeightFormat::tq2_0;
     default: return std::nullopt;
   }
 }
@@ -47,9 +68,13 @@ class TensorTaker {
     const auto format = packed_format(t.dtype);
     if (!format) {
       return make_error(ErrorCode::unsupported,
-                        "tensor '{}' has type {}, which is not supported yet (supported: F32, F16, "
-                        "Q4_1, Q8_0)",
+                        "tensor '{}' has type {}, which is not a type of weights (or not known yet)",
                         name, dtype_name(t.dtype));
+    }
+    if (t.n_columns() % kernels::format_columns(*format) != 0) {
+      return make_error(ErrorCode::corrupt_file,
+                        "tensor '{}' has type {} and {} columns, which are not whole blocks of {}",
+                        name, dtype_name(t.dtype), t.n_columns(), kernels::format_columns(*format));
     }
     destination = {.format = *format,
                    .n_rows = t.n_rows(),
@@ -173,6 +198,36 @@ int64_t unpaired_source(int64_t row, int64_t head_dim) {
 
 }  // namespace
 
+void InputForms::add(const PackedMatrix& reader) {
+  const auto form = kernels::input_form(reader.format);
+  groups = groups || form == kernels::InputForm::groups;
+  wide_groups = wide_groups || form == kernels::InputForm::wide_groups;
+}
+
+void InputForms::add(InputForms other) {
+  groups = groups || other.groups;
+  wide_groups = wide_groups || other.wide_groups;
+}
+
+namespace {
+
+void find_inputs(Weights& weights) {
+  MatrixInputs& all = weights.inputs;
+  for (LayerWeights& w : weights.layers) {
+    for (const PackedMatrix* m : {&w.query, &w.key, &w.value}) w.inputs.attention.add(*m);
+    w.inputs.attention_output.add(w.attention_output);
+    for (const PackedMatrix* m : {&w.gate, &w.up}) w.inputs.feed_forward.add(*m);
+    w.inputs.down.add(w.down);
+    all.attention.add(w.inputs.attention);
+    all.attention_output.add(w.inputs.attention_output);
+    all.feed_forward.add(w.inputs.feed_forward);
+    all.down.add(w.inputs.down);
+  }
+  all.head.add(weights.tied_output ? weights.token_embedding : weights.output);
+}
+
+}  // namespace
+
 Result<std::vector<PackJob>> plan_weights(const gguf::Header& header, Config& config,
                                           Weights& weights, size_t* arena_bytes) {
   TensorTaker take(header);
@@ -198,6 +253,7 @@ Result<std::vector<PackJob>> plan_weights(const gguf::Header& header, Config& co
   }
   if (auto s = take.all_taken(); !s) return std::move(s).error();
   weights.all_f32 = take.all_f32;
+  find_inputs(weights);
   *arena_bytes = take.arena_bytes;
   return std::move(take.jobs);
 }

@@ -14,6 +14,24 @@ namespace kvasir {
 
 using kernels::PackedMatrix;
 
+/// The forms in which a matrix input is wanted beside floats, which are always there.
+struct InputForms {
+  bool groups = false;       ///< codes in groups of 32
+  bool wide_groups = false;  ///< codes in groups of 256
+
+  void add(const PackedMatrix& reader);
+  void add(InputForms other);
+};
+
+/// The inputs of a block's matrices, and of the output matrix.
+struct MatrixInputs {
+  InputForms attention;         ///< of query, key, value
+  InputForms attention_output;
+  InputForms feed_forward;      ///< of gate and up
+  InputForms down;
+  InputForms head;
+};
+
 /// One transformer block. Shapes are [rows, columns] = [outputs, inputs]. A vector that the config
 /// does not ask for is empty.
 struct LayerWeights {
@@ -33,6 +51,7 @@ struct LayerWeights {
   PackedMatrix up;                       ///< [intermediate, hidden]
   PackedMatrix down;                     ///< [hidden, intermediate]
   std::vector<float> feed_forward_post_norm;  ///< [hidden]
+  MatrixInputs inputs;
 };
 
 struct Weights {
@@ -42,6 +61,7 @@ struct Weights {
   PackedMatrix output;              ///< [n_vocab, hidden]; the embedding when tied
   bool tied_output = false;
   std::vector<float> rope_factors;  ///< [rotary_dim / 2] or empty: angles are divided by them
+  MatrixInputs inputs;              ///< of all layers together
   bool all_f32 = false;             ///< every matrix of the file is f32
   WeightArena arena;                ///< the matrices' memory
 

@@ -21,7 +21,7 @@ void run_dense(benchmark::State& state, const KernelTable* table, WeightFormat f
   }
   const PackedMatrix matrix{format, n_outputs, n_columns, weights.data(), panel_bytes};
   const auto x = random_floats(static_cast<size_t>(n_rows * n_columns));
-  const Activations input{n_rows, n_columns, x.data(), n_columns, nullptr, 0, nullptr, 0};
+  const Activations input{n_rows, n_columns, x.data(), n_columns};
   Memory output(static_cast<size_t>(n_rows * n_outputs) * sizeof(float));
   Memory scratch(kMatmulScratchBytes);
   const auto multiply = table->matmul[static_cast<int>(format)];

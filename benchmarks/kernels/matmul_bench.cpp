@@ -1,8 +1,9 @@
-// Products of quantised weights in the shapes of a 135M Llama: one row (weights from memory or L3),
+// Products of quantised weights in the shapes of a 135M Llama (blocks of 32) and a 1.5B Qwen (of 256): one row (weights from memory or L3),
 // a few (batch decoding), many (prefill). "mul_add/s" counts multiply-adds, "bytes/s" packed
 // weights.
 // quantized/ISA/peak is the limit they are held against.
 #include "benchmarks/kernels/tables.h"
+#include "tests/kernels/file_blocks.h"
 
 namespace kvasir::kernels::bench {
 namespace {
@@ -11,40 +12,45 @@ struct Shape {
   int64_t n_outputs;
   int64_t n_columns;
 };
-constexpr Shape kShapes[] = {{1536, 576}, {576, 1536}, {49152, 576}};
-
-/// Panels of random codes; every scale and minimum is 2^-7 (0x2000 as a half).
-void fill(Memory& weights, size_t bytes, size_t panel_bytes, size_t scale_bytes) {
-  std::mt19937 random(1);
-  for (size_t i = 0; i < bytes; i += 4) {
-    const auto codes = static_cast<uint32_t>(random());
-    const uint32_t scales = 0x20002000;
-    __builtin_memcpy(weights.data() + i, i % panel_bytes < scale_bytes ? &scales : &codes, 4);
-  }
-}
+constexpr Shape kShapes[3] = {{1536, 576}, {576, 1536}, {49152, 576}};
+constexpr Shape kWideShapes[3] = {{1536, 1536}, {8960, 1536}, {1536, 8960}};
 
 void run_quantized(benchmark::State& state, const KernelTable* table, WeightFormat format,
                    int64_t n_rows, Shape shape) {
-  const int64_t n_groups = shape.n_columns / kGroupColumns;
   const size_t panel_bytes = packed_panel_bytes(format, shape.n_columns);
   const int64_t n_panels = (shape.n_outputs + kPanelRows - 1) / kPanelRows;
   const size_t bytes = panel_bytes * static_cast<size_t>(n_panels);
   Memory weights(bytes);
-  fill(weights, bytes, panel_bytes,
-       static_cast<size_t>(n_groups * (format == WeightFormat::q4_1 ? 64 : 32)));
+  // One panel's rows again and again: what they hold changes no speed.
+  const auto source = test::file_matrix(format, kPanelRows, shape.n_columns, 1, test::Codes::random);
+  for (int64_t panel = 0; panel < n_panels; ++panel) {
+    pack_panel(format, source.data(), test::file_row_bytes(format, shape.n_columns), kPanelRows,
+               shape.n_columns, 0, weights.data() + panel_bytes * static_cast<size_t>(panel));
+  }
   const PackedMatrix matrix{format, shape.n_outputs, shape.n_columns, weights.data(), panel_bytes};
   const auto x = random_floats(static_cast<size_t>(n_rows * shape.n_columns));
   const int64_t codes_stride = (shape.n_columns + 63) / 64 * 64;
   Memory codes(static_cast<size_t>(n_rows * codes_stride));
-  std::vector<ActivationGroup> groups(static_cast<size_t>(n_rows * n_groups));
+  std::vector<ActivationGroup> groups(static_cast<size_t>(n_rows * (shape.n_columns / 32)));
+  std::vector<WideActivationGroup> wide_groups(static_cast<size_t>(n_rows * (shape.n_columns / 256)));
+  const auto* code_rows = reinterpret_cast<const int8_t*>(codes.data());
+  Activations input{n_rows, shape.n_columns};
+  input.codes_stride = codes_stride;
   for (int64_t m = 0; m < n_rows; ++m) {
-    table->quantize(x.data() + m * shape.n_columns, shape.n_columns,
-                    reinterpret_cast<int8_t*>(codes.data()) + m * codes_stride,
-                    groups.data() + m * n_groups);
+    auto* row = reinterpret_cast<int8_t*>(codes.data()) + m * codes_stride;
+    if (input_form(format) == InputForm::groups) {
+      table->quantize(x.data() + m * shape.n_columns, shape.n_columns, row,
+                      groups.data() + m * (shape.n_columns / 32));
+    } else {
+      table->quantize_wide(x.data() + m * shape.n_columns, shape.n_columns, row,
+                           wide_groups.data() + m * (shape.n_columns / 256));
+    }
   }
-  const Activations input{
-      n_rows,       shape.n_columns, nullptr, 0, reinterpret_cast<const int8_t*>(codes.data()),
-      codes_stride, groups.data(),   n_groups};
+  input.codes = input.wide_codes = code_rows;
+  input.groups = groups.data();
+  input.groups_stride = shape.n_columns / 32;
+  input.wide_groups = wide_groups.data();
+  input.wide_groups_stride = shape.n_columns / 256;
   Memory output(static_cast<size_t>(n_rows * shape.n_outputs) * sizeof(float));
   Memory scratch(kMatmulScratchBytes);
   const auto multiply = table->matmul[static_cast<int>(format)];
@@ -73,13 +79,16 @@ void register_quantized() {
   for (const KernelTable* table : vector_tables()) {
     benchmark::RegisterBenchmark(("quantized/" + std::string(table->name) + "/peak").c_str(),
                                  run_peak, table);
-    for (const WeightFormat format : {WeightFormat::q4_1, WeightFormat::q8_0}) {
-      for (const Shape& shape : kShapes) {
+    for (int f = 0; f < static_cast<int>(WeightFormat::count); ++f) {
+      const auto format = static_cast<WeightFormat>(f);
+      if (input_form(format) == InputForm::floats) continue;
+      const bool wide = input_form(format) == InputForm::wide_groups;
+      for (const Shape& shape : wide ? kWideShapes : kShapes) {
         for (const int64_t n_rows : {1, 2, 4, 8, 16, 64, 512}) {
-          if (n_rows > 64 && shape.n_outputs > 2048)
+          if (n_rows > 64 && shape.n_outputs > 10000)
             continue;  // a prompt's last row asks for logits
-          const std::string name = std::string("quantized/") + table->name +
-                                   (format == WeightFormat::q4_1 ? "/q4_1" : "/q8_0") +
+          const std::string name = std::string("quantized/") + table->name + "/" +
+                                   format_name(format) +
                                    "/outputs:" + std::to_string(shape.n_outputs) +
                                    "/columns:" + std::to_string(shape.n_columns) +
                                    "/rows:" + std::to_string(n_rows);

@@ -1,4 +1,5 @@
-// AVX2 with FMA and F16C: 16 lanes are two registers.
+// AVX2 with FMA and F16C: 16 lanes are two registers. `Self` supplies the dot products, so that the
+// folder of AVX-VNNI changes nothing else.
 #pragma once
 
 #include <immintrin.h>
@@ -10,11 +11,12 @@
 
 namespace kvasir::kernels::avx2 {
 
-struct Isa {
+/// Everything that AVX-VNNI does not change. `Self` is the vocabulary that inherits it.
+template <class Self>
+struct Base {
   using Arch = xsimd::fma3<xsimd::avx2>;
-  using F = simd::Floats<Isa>;
-  using Batch = F::Batch;
-  static constexpr const char* kName = "avx2";
+  using F = simd::Floats<Self>;
+  using Batch = xsimd::batch<float, Arch>;
 
   // Rows of a batch kept in registers at once: 16 registers hold 3 rows of 2 int16 sums and 2 weights
   // with room for the products; 4 rows spill one sum a line.
@@ -67,6 +69,16 @@ struct Isa {
     out.r[1] = _mm256_cvtph_ps(_mm_loadu_si128(at + 1));
     return out;
   }
+  /// 16 bfloat16: the upper halves of floats.
+  KVASIR_INLINE F load_bfloat(const std::byte* p) {
+    const auto* at = reinterpret_cast<const __m128i*>(p);
+    F out;
+    for (int i = 0; i < 2; ++i) {
+      out.r[i] = _mm256_castsi256_ps(
+          _mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128(at + i)), 16));
+    }
+    return out;
+  }
   KVASIR_INLINE void store_half(std::byte* p, const F& x) {
     auto* at = reinterpret_cast<__m128i*>(p);
     _mm_storeu_si128(at, _mm256_cvtps_ph(x.r[0], _MM_FROUND_TO_NEAREST_INT));
@@ -107,7 +119,77 @@ struct Isa {
     return _mm_cvtsi128_si32(h);
   }
 
-  // -- dot products of codes -------------------------------------------------------------------
+  // -- integers ----------------------------------------------------------------------------------
+
+  /// 16 int32, or 16 pairs of int16.
+  struct Ints {
+    __m256i r[2];
+  };
+  KVASIR_INLINE Ints zero_ints() { return {{_mm256_setzero_si256(), _mm256_setzero_si256()}}; }
+  KVASIR_INLINE Ints add(const Ints& a, const Ints& b) {
+    return {{_mm256_add_epi32(a.r[0], b.r[0]), _mm256_add_epi32(a.r[1], b.r[1])}};
+  }
+  /// a - b * 2^n.
+  template <int n>
+  KVASIR_INLINE Ints subtract_shifted(const Ints& a, const Ints& b) {
+    return {{_mm256_sub_epi32(a.r[0], _mm256_slli_epi32(b.r[0], n)),
+             _mm256_sub_epi32(a.r[1], _mm256_slli_epi32(b.r[1], n))}};
+  }
+  KVASIR_INLINE Ints broadcast(int32_t x) { return {{_mm256_set1_epi32(x), _mm256_set1_epi32(x)}}; }
+  KVASIR_INLINE F to_floats(const Ints& x) {
+    F out;
+    out.r[0] = _mm256_cvtepi32_ps(x.r[0]);
+    out.r[1] = _mm256_cvtepi32_ps(x.r[1]);
+    return out;
+  }
+  KVASIR_INLINE Ints load_ints(const std::byte* p) {
+    const auto* at = reinterpret_cast<const __m256i*>(p);
+    return {{_mm256_load_si256(at), _mm256_load_si256(at + 1)}};
+  }
+  KVASIR_INLINE void store_ints(std::byte* p, const Ints& x) {
+    auto* at = reinterpret_cast<__m256i*>(p);
+    _mm256_store_si256(at, x.r[0]);
+    _mm256_store_si256(at + 1, x.r[1]);
+  }
+  /// 16 pairs of bytes as pairs of int16.
+  KVASIR_INLINE Ints load_signed_pairs(const std::byte* p) {
+    const auto* at = reinterpret_cast<const __m128i*>(p);
+    return {{_mm256_cvtepi8_epi16(_mm_loadu_si128(at)), _mm256_cvtepi8_epi16(_mm_loadu_si128(at + 1))}};
+  }
+  KVASIR_INLINE Ints load_unsigned_pairs(const std::byte* p) {
+    const auto* at = reinterpret_cast<const __m128i*>(p);
+    return {{_mm256_cvtepu8_epi16(_mm_loadu_si128(at)), _mm256_cvtepu8_epi16(_mm_loadu_si128(at + 1))}};
+  }
+  /// The 4 low (kShift 0) or high (kShift 4) bits of every byte-sized int16.
+  template <int kShift>
+  KVASIR_INLINE Ints nibble(const Ints& x) {
+    const __m256i mask = _mm256_set1_epi16(15);
+    return {{_mm256_and_si256(_mm256_srli_epi16(x.r[0], kShift), mask),
+             _mm256_and_si256(_mm256_srli_epi16(x.r[1], kShift), mask)}};
+  }
+  /// sum + first of the pair * two[0] + second * two[1].
+  KVASIR_INLINE Ints add_pair_products(const Ints& sum, const Ints& pairs, const int16_t* two) {
+    int32_t both;
+    __builtin_memcpy(&both, two, 4);
+    const __m256i factor = _mm256_set1_epi32(both);
+    return {{_mm256_add_epi32(sum.r[0], _mm256_madd_epi16(pairs.r[0], factor)),
+             _mm256_add_epi32(sum.r[1], _mm256_madd_epi16(pairs.r[1], factor))}};
+  }
+  /// 16 exponents of E8M0, doubled values' scale: 2^(e - 128), subnormal below 2.
+  KVASIR_INLINE F load_powers(const std::byte* p) {
+    F out;
+    for (int i = 0; i < 2; ++i) {
+      const __m256i e = _mm256_cvtepu8_epi32(
+          _mm_loadl_epi64(reinterpret_cast<const __m128i*>(p + 8 * i)));
+      const __m256i normal = _mm256_slli_epi32(_mm256_sub_epi32(e, _mm256_set1_epi32(1)), 23);
+      const __m256i small = _mm256_sllv_epi32(_mm256_set1_epi32(0x00200000), e);
+      out.r[i] = _mm256_castsi256_ps(
+          _mm256_blendv_epi8(normal, small, _mm256_cmpgt_epi32(_mm256_set1_epi32(2), e)));
+    }
+    return out;
+  }
+
+  // -- lines of codes ----------------------------------------------------------------------------
 
   /// 16 rows x 4 columns of codes.
   struct Line {
@@ -122,73 +204,95 @@ struct Isa {
     _mm256_store_si256(at, x.r[0]);
     _mm256_store_si256(at + 1, x.r[1]);
   }
-  KVASIR_INLINE Line low_nibbles(const Line& x) {
-    const __m256i mask = _mm256_set1_epi8(15);
-    return {{_mm256_and_si256(x.r[0], mask), _mm256_and_si256(x.r[1], mask)}};
+  /// kBits bits of every byte from bit kFrom to bit kTo, all other bits 0.
+  template <int kFrom, int kTo, int kBits>
+  KVASIR_INLINE Line move_bits(const Line& x) {
+    const __m256i mask = _mm256_set1_epi8(static_cast<char>(((1 << kBits) - 1) << kTo));
+    Line out;
+    for (int i = 0; i < 2; ++i) {
+      const __m256i moved = kFrom > kTo ? _mm256_srli_epi16(x.r[i], kFrom > kTo ? kFrom - kTo : 0)
+                            : kFrom < kTo ? _mm256_slli_epi16(x.r[i], kFrom < kTo ? kTo - kFrom : 0)
+                                          : x.r[i];
+      out.r[i] = _mm256_and_si256(moved, mask);
+    }
+    return out;
   }
-  KVASIR_INLINE Line high_nibbles(const Line& x) {
-    const __m256i mask = _mm256_set1_epi8(15);
-    return {{_mm256_and_si256(_mm256_srli_epi16(x.r[0], 4), mask),
-             _mm256_and_si256(_mm256_srli_epi16(x.r[1], 4), mask)}};
+  KVASIR_INLINE Line either(const Line& a, const Line& b) {
+    return {{_mm256_or_si256(a.r[0], b.r[0]), _mm256_or_si256(a.r[1], b.r[1])}};
+  }
+  /// The values that codes 0..15 stand for, plus kBias.
+  template <int kBias>
+  KVASIR_INLINE Line look_up(const Line& x, const int8_t (&values)[16]) {
+    const __m256i list = _mm256_add_epi8(
+        _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(values))),
+        _mm256_set1_epi8(static_cast<char>(kBias)));
+    return {{_mm256_shuffle_epi8(list, x.r[0]), _mm256_shuffle_epi8(list, x.r[1])}};
   }
   KVASIR_INLINE __m256i four_codes(const int8_t* x) {
     int32_t four;
     __builtin_memcpy(&four, x, 4);
     return _mm256_set1_epi32(four);
   }
-  KVASIR_INLINE F to_floats(__m256i a, __m256i b) {
-    F out;
-    out.r[0] = _mm256_cvtepi32_ps(a);
-    out.r[1] = _mm256_cvtepi32_ps(b);
+};
+
+struct Isa : Base<Isa> {
+  static constexpr const char* kName = "avx2";
+  static constexpr int kSignedBias = 0;  ///< what Dot<Code::s8> wants added to its codes
+
+  /// Scales of one sub-block, twice in each pair, as vpmaddwd takes them.
+  KVASIR_INLINE Ints first_scales(const Ints& pairs) {
+    Ints out;
+    for (int i = 0; i < 2; ++i) {
+      out.r[i] = _mm256_blend_epi16(pairs.r[i], _mm256_slli_epi32(pairs.r[i], 16), 0xAA);
+    }
+    return out;
+  }
+  KVASIR_INLINE Ints second_scales(const Ints& pairs) {
+    Ints out;
+    for (int i = 0; i < 2; ++i) {
+      out.r[i] = _mm256_blend_epi16(_mm256_srli_epi32(pairs.r[i], 16), pairs.r[i], 0xAA);
+    }
     return out;
   }
 
   /// Keeps GCC from adding eight lines' products as a tree: it then holds all 48 of them, 30 of those
-  /// on the stack. 171 instead of 119 G multiply-adds/s in Q4_1
-  /// of 512 rows.
+  /// on the stack. 171 instead of 119 G multiply-adds/s in Q4_1 of 512 rows.
   KVASIR_INLINE void add_in_order(__m256i& sum) { asm("" : "+x"(sum)); }
 
-  /// Codes 0..15: a pair sum is at most 2 * 15 * 127 = 3,810, and the 8 lines of a group add up to
-  /// at most 30,480 in int16; so one widening serves a whole group.
-  struct DotUnsigned4 {
+  /// Sums of products in int16, widened after kRun lines. Largest pair sums: 4 bits 2 * 15 * 127 =
+  /// 3,810, 8 of which are 30,480; 5 bits 7,874, 4: 31,496; 6 bits 16,002, 2: 32,004; signed 8 bits, as
+  /// |w| times x with w's sign: 2 * 128 * 127 = 32,512.
+  template <simd::Code kCode>
+  struct Dot {
+    static constexpr int kRun = kCode == simd::Code::u4   ? 8
+                                : kCode == simd::Code::u5 ? 4
+                                : kCode == simd::Code::u6 ? 2
+                                                          : 1;
     __m256i sum[2];
-    KVASIR_INLINE void start(DotUnsigned4& dot, int32_t) {
-      dot.sum[0] = dot.sum[1] = _mm256_setzero_si256();
-    }
-    KVASIR_INLINE void add(DotUnsigned4& dot, const Line& w, const int8_t* x) {
-      const __m256i four = four_codes(x);
-      dot.sum[0] = _mm256_add_epi16(dot.sum[0], _mm256_maddubs_epi16(w.r[0], four));
-      dot.sum[1] = _mm256_add_epi16(dot.sum[1], _mm256_maddubs_epi16(w.r[1], four));
-      add_in_order(dot.sum[0]);
-      add_in_order(dot.sum[1]);
-    }
-    KVASIR_INLINE F finish(const DotUnsigned4& dot) {
-      const __m256i ones = _mm256_set1_epi16(1);
-      return to_floats(_mm256_madd_epi16(dot.sum[0], ones), _mm256_madd_epi16(dot.sum[1], ones));
-    }
-  };
-
-  /// Codes -128..127 as |w| times x with w's sign: a pair sum is at most 2 * 128 * 127 = 32,512,
-  /// so every line is widened by itself.
-  struct DotSigned8 {
-    __m256i sum[2];
-    KVASIR_INLINE void start(DotSigned8& dot, int32_t) {
-      dot.sum[0] = dot.sum[1] = _mm256_setzero_si256();
-    }
-    KVASIR_INLINE void add(DotSigned8& dot, const Line& w, const int8_t* x) {
-      const __m256i ones = _mm256_set1_epi16(1);
+    KVASIR_INLINE void start(Dot& dot) { dot.sum[0] = dot.sum[1] = _mm256_setzero_si256(); }
+    KVASIR_INLINE void add(Dot& dot, const Line& w, const int8_t* x) {
       const __m256i four = four_codes(x);
       for (int i = 0; i < 2; ++i) {
-        const __m256i pairs = _mm256_maddubs_epi16(_mm256_abs_epi8(w.r[i]),
-                                                   _mm256_sign_epi8(four, w.r[i]));
-        dot.sum[i] = _mm256_add_epi32(dot.sum[i], _mm256_madd_epi16(pairs, ones));
-        add_in_order(dot.sum[i]);
+        if constexpr (kCode == simd::Code::s8) {
+          dot.sum[i] = _mm256_maddubs_epi16(_mm256_abs_epi8(w.r[i]), _mm256_sign_epi8(four, w.r[i]));
+        } else {
+          dot.sum[i] = _mm256_add_epi16(dot.sum[i], _mm256_maddubs_epi16(w.r[i], four));
+          add_in_order(dot.sum[i]);
+        }
       }
     }
-    KVASIR_INLINE F finish(const DotSigned8& dot) { return to_floats(dot.sum[0], dot.sum[1]); }
+    KVASIR_INLINE Ints widen(const Dot& dot) {
+      const __m256i ones = _mm256_set1_epi16(1);
+      return {{_mm256_madd_epi16(dot.sum[0], ones), _mm256_madd_epi16(dot.sum[1], ones)}};
+    }
+    KVASIR_INLINE Ints scaled(const Dot& dot, const Ints& scales) {
+      return {{_mm256_madd_epi16(dot.sum[0], scales.r[0]), _mm256_madd_epi16(dot.sum[1], scales.r[1])}};
+    }
+    KVASIR_INLINE void keep_order(Ints& total) {
+      add_in_order(total.r[0]);
+      add_in_order(total.r[1]);
+    }
   };
-  /// What DotSigned8 takes: here the codes as they are.
-  KVASIR_INLINE Line prepare_signed(const Line& w) { return w; }
 };
 
 }  // namespace kvasir::kernels::avx2

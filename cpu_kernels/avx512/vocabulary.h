@@ -69,6 +69,13 @@ struct Base {
     out.r[0] = _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
     return out;
   }
+  /// 16 bfloat16: the upper halves of floats.
+  KVASIR_INLINE F load_bfloat(const std::byte* p) {
+    F out;
+    out.r[0] = _mm512_castsi512_ps(_mm512_slli_epi32(
+        _mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p))), 16));
+    return out;
+  }
   KVASIR_INLINE void store_half(std::byte* p, const F& x) {
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(p),
                         _mm512_cvtps_ph(x.r[0], _MM_FROUND_TO_NEAREST_INT));
@@ -89,64 +96,130 @@ struct Base {
     return _mm512_reduce_add_epi32(_mm512_add_epi32(i0, i1));
   }
 
+  /// 16 int32, or 16 pairs of int16.
+  struct Ints {
+    __m512i r;
+  };
+  KVASIR_INLINE Ints zero_ints() { return {_mm512_setzero_si512()}; }
+  KVASIR_INLINE Ints add(const Ints& a, const Ints& b) { return {_mm512_add_epi32(a.r, b.r)}; }
+  /// a - b * 2^n.
+  template <int n>
+  KVASIR_INLINE Ints subtract_shifted(const Ints& a, const Ints& b) {
+    return {_mm512_sub_epi32(a.r, _mm512_slli_epi32(b.r, n))};
+  }
+  KVASIR_INLINE Ints broadcast(int32_t x) { return {_mm512_set1_epi32(x)}; }
+  KVASIR_INLINE F to_floats(const Ints& x) {
+    F out;
+    out.r[0] = _mm512_cvtepi32_ps(x.r);
+    return out;
+  }
+  KVASIR_INLINE Ints load_ints(const std::byte* p) { return {_mm512_load_si512(p)}; }
+  KVASIR_INLINE void store_ints(std::byte* p, const Ints& x) { _mm512_store_si512(p, x.r); }
+  /// 16 pairs of bytes as pairs of int16.
+  KVASIR_INLINE Ints load_signed_pairs(const std::byte* p) {
+    return {_mm512_cvtepi8_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)))};
+  }
+  KVASIR_INLINE Ints load_unsigned_pairs(const std::byte* p) {
+    return {_mm512_cvtepu8_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)))};
+  }
+  /// The 4 low (kShift 0) or high (kShift 4) bits of every byte-sized int16.
+  template <int kShift>
+  KVASIR_INLINE Ints nibble(const Ints& x) {
+    return {_mm512_and_si512(_mm512_srli_epi16(x.r, kShift), _mm512_set1_epi16(15))};
+  }
+  KVASIR_INLINE __m512i two_factors(const int16_t* two) {
+    int32_t both;
+    __builtin_memcpy(&both, two, 4);
+    return _mm512_set1_epi32(both);
+  }
+  /// 16 exponents of E8M0, doubled values' scale: 2^(e - 128), subnormal below 2.
+  KVASIR_INLINE F load_powers(const std::byte* p) {
+    const __m512i e = _mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+    const __m512i normal = _mm512_slli_epi32(_mm512_sub_epi32(e, _mm512_set1_epi32(1)), 23);
+    const __m512i small = _mm512_sllv_epi32(_mm512_set1_epi32(0x00200000), e);
+    F out;
+    out.r[0] = _mm512_castsi512_ps(_mm512_mask_mov_epi32(
+        normal, _mm512_cmplt_epi32_mask(e, _mm512_set1_epi32(2)), small));
+    return out;
+  }
+
   struct Line {
     __m512i r;
   };
   KVASIR_INLINE Line load_line(const std::byte* p) { return {_mm512_load_si512(p)}; }
   KVASIR_INLINE void store_line(std::byte* p, const Line& x) { _mm512_store_si512(p, x.r); }
-  KVASIR_INLINE Line low_nibbles(const Line& x) {
-    return {_mm512_and_si512(x.r, _mm512_set1_epi8(15))};
+  /// kBits bits of every byte from bit kFrom to bit kTo, all other bits 0.
+  template <int kFrom, int kTo, int kBits>
+  KVASIR_INLINE Line move_bits(const Line& x) {
+    const __m512i mask = _mm512_set1_epi8(static_cast<char>(((1 << kBits) - 1) << kTo));
+    const __m512i moved = kFrom > kTo   ? _mm512_srli_epi16(x.r, kFrom > kTo ? kFrom - kTo : 0)
+                          : kFrom < kTo ? _mm512_slli_epi16(x.r, kFrom < kTo ? kTo - kFrom : 0)
+                                        : x.r;
+    return {_mm512_and_si512(moved, mask)};
   }
-  KVASIR_INLINE Line high_nibbles(const Line& x) {
-    return {_mm512_and_si512(_mm512_srli_epi16(x.r, 4), _mm512_set1_epi8(15))};
+  KVASIR_INLINE Line either(const Line& a, const Line& b) { return {_mm512_or_si512(a.r, b.r)}; }
+  /// The values that codes 0..15 stand for, plus kBias.
+  template <int kBias>
+  KVASIR_INLINE Line look_up(const Line& x, const int8_t (&values)[16]) {
+    const __m512i list = _mm512_add_epi8(
+        _mm512_broadcast_i32x4(_mm_loadu_si128(reinterpret_cast<const __m128i*>(values))),
+        _mm512_set1_epi8(static_cast<char>(kBias)));
+    return {_mm512_shuffle_epi8(list, x.r)};
   }
   KVASIR_INLINE __m512i four_codes(const int8_t* x) {
     int32_t four;
     __builtin_memcpy(&four, x, 4);
     return _mm512_set1_epi32(four);
   }
-  KVASIR_INLINE F to_floats(__m512i sum) {
-    F out;
-    out.r[0] = _mm512_cvtepi32_ps(sum);
-    return out;
-  }
 };
 
 struct Isa : Base<Isa> {
   static constexpr const char* kName = "avx512";
+  static constexpr int kSignedBias = 0;  ///< what Dot<Code::s8> wants added to its codes
+
+  /// Scales of one sub-block, twice in each pair, as vpmaddwd takes them.
+  KVASIR_INLINE Ints first_scales(const Ints& pairs) {
+    return {_mm512_mask_mov_epi16(pairs.r, 0xAAAAAAAAU, _mm512_slli_epi32(pairs.r, 16))};
+  }
+  KVASIR_INLINE Ints second_scales(const Ints& pairs) {
+    return {_mm512_mask_mov_epi16(pairs.r, 0x55555555U, _mm512_srli_epi32(pairs.r, 16))};
+  }
+  /// sum + first of the pair * two[0] + second * two[1].
+  KVASIR_INLINE Ints add_pair_products(const Ints& sum, const Ints& pairs, const int16_t* two) {
+    return {_mm512_add_epi32(sum.r, _mm512_madd_epi16(pairs.r, two_factors(two)))};
+  }
 
   /// See avx2: GCC spills without it.
   KVASIR_INLINE void add_in_order(__m512i& sum) { asm("" : "+v"(sum)); }
 
-  /// The bounds are those of AVX2: 8 pair sums of at most 3,810 fit int16.
-  struct DotUnsigned4 {
+  /// The bounds are those of AVX2. Signs by mask: AVX-512 has no vpsignb.
+  template <simd::Code kCode>
+  struct Dot {
+    static constexpr int kRun = kCode == simd::Code::u4   ? 8
+                                : kCode == simd::Code::u5 ? 4
+                                : kCode == simd::Code::u6 ? 2
+                                                          : 1;
     __m512i sum;
-    KVASIR_INLINE void start(DotUnsigned4& dot, int32_t) { dot.sum = _mm512_setzero_si512(); }
-    KVASIR_INLINE void add(DotUnsigned4& dot, const Line& w, const int8_t* x) {
-      dot.sum = _mm512_add_epi16(dot.sum, _mm512_maddubs_epi16(w.r, four_codes(x)));
-      add_in_order(dot.sum);
-    }
-    KVASIR_INLINE F finish(const DotUnsigned4& dot) {
-      return to_floats(_mm512_madd_epi16(dot.sum, _mm512_set1_epi16(1)));
-    }
-  };
-
-  /// Signs by mask: AVX-512 has no vpsignb. |w| <= 128, |x| <= 127: a pair sum fits int16.
-  struct DotSigned8 {
-    __m512i sum;
-    KVASIR_INLINE void start(DotSigned8& dot, int32_t) { dot.sum = _mm512_setzero_si512(); }
-    KVASIR_INLINE void add(DotSigned8& dot, const Line& w, const int8_t* x) {
+    KVASIR_INLINE void start(Dot& dot) { dot.sum = _mm512_setzero_si512(); }
+    KVASIR_INLINE void add(Dot& dot, const Line& w, const int8_t* x) {
       const __m512i four = four_codes(x);
-      const __mmask64 negative = _mm512_movepi8_mask(w.r);
-      const __m512i turned =
-          _mm512_mask_sub_epi8(four, negative, _mm512_setzero_si512(), four);
-      const __m512i pairs = _mm512_maddubs_epi16(_mm512_abs_epi8(w.r), turned);
-      dot.sum = _mm512_add_epi32(dot.sum, _mm512_madd_epi16(pairs, _mm512_set1_epi16(1)));
-      add_in_order(dot.sum);
+      if constexpr (kCode == simd::Code::s8) {
+        const __m512i turned = _mm512_mask_sub_epi8(four, _mm512_movepi8_mask(w.r),
+                                                    _mm512_setzero_si512(), four);
+        dot.sum = _mm512_maddubs_epi16(_mm512_abs_epi8(w.r), turned);
+      } else {
+        dot.sum = _mm512_add_epi16(dot.sum, _mm512_maddubs_epi16(w.r, four));
+        add_in_order(dot.sum);
+      }
     }
-    KVASIR_INLINE F finish(const DotSigned8& dot) { return to_floats(dot.sum); }
+    KVASIR_INLINE Ints widen(const Dot& dot) {
+      return {_mm512_madd_epi16(dot.sum, _mm512_set1_epi16(1))};
+    }
+    KVASIR_INLINE Ints scaled(const Dot& dot, const Ints& scales) {
+      return {_mm512_madd_epi16(dot.sum, scales.r)};
+    }
+    KVASIR_INLINE void keep_order(Ints& total) { add_in_order(total.r); }
   };
-  KVASIR_INLINE Line prepare_signed(const Line& w) { return w; }
 };
 
 }  // namespace kvasir::kernels::avx512

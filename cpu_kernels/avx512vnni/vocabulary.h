@@ -11,32 +11,38 @@ struct Isa : avx512::Base<Isa> {
   // enough chains to hide vpdpbusd's latency of 4 to 5 cycles at two a cycle.
   static constexpr int kQuantizedRows = 12;
 
-  struct DotUnsigned4 {
-    __m512i sum;
-    KVASIR_INLINE void start(DotUnsigned4& dot, int32_t) { dot.sum = _mm512_setzero_si512(); }
-    KVASIR_INLINE void add(DotUnsigned4& dot, const Line& w, const int8_t* x) {
-      dot.sum = _mm512_dpbusd_epi32(dot.sum, w.r, four_codes(x));
-    }
-    KVASIR_INLINE F finish(const DotUnsigned4& dot) { return to_floats(dot.sum); }
-  };
-
-  /// The first factor is unsigned: w + 128 (the top bit flipped) is, and the sum starts at
-  /// -128 * (sum of the activation codes). The product is a vector shift: with a scalar one and a
-  /// broadcast from a general register, 512 rows ran at 358 instead of 368 G multiply-adds/s.
-  struct DotSigned8 {
-    __m512i sum;
-    KVASIR_INLINE void start(DotSigned8& dot, int32_t activation_sum) {
-      dot.sum = _mm512_sub_epi32(_mm512_setzero_si512(),
-                                 _mm512_slli_epi32(_mm512_set1_epi32(activation_sum), 7));
-    }
-    KVASIR_INLINE void add(DotSigned8& dot, const Line& w_plus_128, const int8_t* x) {
-      dot.sum = _mm512_dpbusd_epi32(dot.sum, w_plus_128.r, four_codes(x));
-    }
-    KVASIR_INLINE F finish(const DotSigned8& dot) { return to_floats(dot.sum); }
-  };
-  KVASIR_INLINE Line prepare_signed(const Line& w) {
+  /// The first factor of vpdpbusd is unsigned: signed codes come with 128 added.
+  static constexpr int kSignedBias = 128;
+  KVASIR_INLINE Line flip_signs(const Line& w) {
     return {_mm512_xor_si512(w.r, _mm512_set1_epi8(-128))};
   }
+
+  /// Scales of one sub-block as int32.
+  KVASIR_INLINE Ints first_scales(const Ints& pairs) {
+    return {_mm512_srai_epi32(_mm512_slli_epi32(pairs.r, 16), 16)};
+  }
+  KVASIR_INLINE Ints second_scales(const Ints& pairs) { return {_mm512_srai_epi32(pairs.r, 16)}; }
+  KVASIR_INLINE Ints multiply(const Ints& a, const Ints& b) { return {_mm512_mullo_epi32(a.r, b.r)}; }
+  /// sum + first of the pair * two[0] + second * two[1].
+  KVASIR_INLINE Ints add_pair_products(const Ints& sum, const Ints& pairs, const int16_t* two) {
+    return {_mm512_dpwssd_epi32(sum.r, pairs.r, two_factors(two))};
+  }
+
+  /// Exact in int32 for any number of lines.
+  template <simd::Code>
+  struct Dot {
+    static constexpr int kRun = 8;
+    __m512i sum;
+    KVASIR_INLINE void start(Dot& dot) { dot.sum = _mm512_setzero_si512(); }
+    KVASIR_INLINE void add(Dot& dot, const Line& w, const int8_t* x) {
+      dot.sum = _mm512_dpbusd_epi32(dot.sum, w.r, four_codes(x));
+    }
+    KVASIR_INLINE Ints widen(const Dot& dot) { return {dot.sum}; }
+    KVASIR_INLINE Ints scaled(const Dot& dot, const Ints& scales) {
+      return {_mm512_mullo_epi32(dot.sum, scales.r)};
+    }
+    KVASIR_INLINE void keep_order(Ints&) {}
+  };
 };
 
 }  // namespace kvasir::kernels::avx512vnni

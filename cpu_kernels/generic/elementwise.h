@@ -24,25 +24,64 @@ struct Elementwise {
   /// Bits of 2^-120: below, 127 / absmax may overflow, and the group counts as zeros.
   static constexpr uint32_t kSmallestGroup = (127 - 120) << 23;
 
+  /// 127 / absmax and absmax / 127 of a group whose largest magnitude has these bits.
+  struct GroupScale {
+    explicit GroupScale(uint32_t bits) {
+      const bool nothing = bits < kSmallestGroup;
+      float absmax = 0;
+      if (!nothing) __builtin_memcpy(&absmax, &bits, sizeof(absmax));
+      scale = absmax / 127.0F;
+      inverse = nothing ? 0.0F : 127.0F / absmax;
+    }
+    float scale;
+    float inverse;
+  };
+
+  /// Codes of 32 values; returns their sum.
+  KVASIR_INLINE int32_t store_group(const F& a, const F& b, float inverse, int8_t* codes) {
+    const F factor = F::broadcast(inverse);
+    const F most = F::broadcast(127.0F);
+    const F least = F::broadcast(-127.0F);
+    return V::store_codes(codes, F::smaller(F::larger(F::multiply(a, factor), least), most),
+                          F::smaller(F::larger(F::multiply(b, factor), least), most));
+  }
+
   static void quantize(const float* x, int64_t n, int8_t* codes, ActivationGroup* groups) {
     for (int64_t g = 0; g < n / kGroupColumns; ++g) {
       const F a = F::load(x + g * kGroupColumns);
       const F b = F::load(x + g * kGroupColumns + kLanes);
-      const uint32_t bits = V::largest_magnitude(a, b);
-      const bool nothing = bits < kSmallestGroup;
-      float absmax = 0;
-      if (!nothing) __builtin_memcpy(&absmax, &bits, sizeof(absmax));
-      const float scale = absmax / 127.0F;
-      const F inverse = F::broadcast(nothing ? 0.0F : 127.0F / absmax);
-      const F most = F::broadcast(127.0F);
-      const F least = F::broadcast(-127.0F);
-      const F qa = F::smaller(F::larger(F::multiply(a, inverse), least), most);
-      const F qb = F::smaller(F::larger(F::multiply(b, inverse), least), most);
-      const int32_t sum = V::store_codes(codes + g * kGroupColumns, qa, qb);
-      groups[g].scale = scale;
-      groups[g].scaled_sum = scale * static_cast<float>(sum);
+      const GroupScale group(V::largest_magnitude(a, b));
+      const int32_t sum = store_group(a, b, group.inverse, codes + g * kGroupColumns);
+      groups[g].scale = group.scale;
+      groups[g].scaled_sum = group.scale * static_cast<float>(sum);
       groups[g].sum = sum;
       groups[g].unused = 0;
+    }
+  }
+
+  static void quantize_wide(const float* x, int64_t n, int8_t* codes, WideActivationGroup* groups) {
+    for (int64_t g = 0; g < n / kWideGroupColumns; ++g, x += kWideGroupColumns) {
+      uint32_t bits = 0;
+      for (int64_t i = 0; i < kWideGroupColumns; i += 32) {
+        const uint32_t here = V::largest_magnitude(F::load(x + i), F::load(x + i + 16));
+        bits = here > bits ? here : bits;
+      }
+      const GroupScale scale(bits);
+      WideActivationGroup& group = groups[g];
+      group.scale = scale.scale;
+      group.sum = 0;
+      group.unused[0] = group.unused[1] = 0;
+      for (int64_t i = 0; i < 8; ++i) {
+        int8_t* at = codes + g * kWideGroupColumns + 32 * i;
+        const int32_t sum =
+            store_group(F::load(x + 32 * i), F::load(x + 32 * i + 16), scale.inverse, at);
+        int32_t first = 0;
+        for (int64_t c = 0; c < 16; ++c) first += at[c];
+        group.sum += sum;
+        group.sums32[i] = static_cast<int16_t>(sum);
+        group.sums16[2 * i] = static_cast<int16_t>(first);
+        group.sums16[2 * i + 1] = static_cast<int16_t>(sum - first);
+      }
     }
   }
 

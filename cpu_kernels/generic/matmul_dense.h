@@ -1,4 +1,4 @@
-// Products of f32 or f16 weights and float activations.
+// Products of f32, f16 or bf16 weights and float activations.
 #pragma once
 
 #include "cpu_kernels/kernels.h"
@@ -18,6 +18,12 @@ template <class V>
 struct DenseF16 {
   static constexpr int64_t kColumnBytes = 32;
   KVASIR_INLINE typename V::F load(const std::byte* p) { return V::load_half(p); }
+};
+
+template <class V>
+struct DenseBF16 {
+  static constexpr int64_t kColumnBytes = 32;
+  KVASIR_INLINE typename V::F load(const std::byte* p) { return V::load_bfloat(p); }
 };
 
 template <class V, class Weight>

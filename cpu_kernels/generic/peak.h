@@ -11,7 +11,7 @@ namespace kvasir::kernels::generic {
 /// (254) on AVX2.
 template <class V>
 int64_t multiply_add_peak(int64_t rounds) {
-  using Dot = typename V::DotUnsigned4;
+  using Dot = typename V::template Dot<simd::Code::u4>;
   constexpr int kChains = V::kQuantizedRows;
   constexpr int kLines = 8;
   alignas(64) std::byte line_bytes[64];
@@ -21,7 +21,7 @@ int64_t multiply_add_peak(int64_t rounds) {
   const auto line = V::load_line(line_bytes);
   Dot dots[kChains];
 #pragma GCC unroll 16
-  for (int chain = 0; chain < kChains; ++chain) Dot::start(dots[chain], 0);
+  for (int chain = 0; chain < kChains; ++chain) Dot::start(dots[chain]);
   for (int64_t round = 0; round < rounds; ++round) {
     const int8_t* x = codes;
     asm volatile("" : "+r"(x) : : "memory");  // the codes may have changed: nothing is hoisted
@@ -34,7 +34,7 @@ int64_t multiply_add_peak(int64_t rounds) {
   }
   typename V::F sum = V::F::broadcast(0);
 #pragma GCC unroll 16
-  for (int chain = 0; chain < kChains; ++chain) sum = V::F::add(sum, Dot::finish(dots[chain]));
+  for (int chain = 0; chain < kChains; ++chain) sum = V::F::add(sum, V::to_floats(Dot::widen(dots[chain])));
   alignas(64) float out[16];
   V::F::store(out, sum);
   asm volatile("" : : "r"(out) : "memory");  // the sums are used

@@ -8,12 +8,13 @@ namespace kvasir::kernels::scalar {
 float exp(float x);
 float tanh(float x);
 
-void matmul_q4_1(const MatmulTask& task);
-void matmul_q8_0(const MatmulTask& task);
 void matmul_f32(const MatmulTask& task);
 void matmul_f16(const MatmulTask& task);
+void matmul_bf16(const MatmulTask& task);
+void matmul_quantized(const MatmulTask& task);
 
 void quantize(const float* x, int64_t n, int8_t* codes, ActivationGroup* groups);
+void quantize_wide(const float* x, int64_t n, int8_t* codes, WideActivationGroup* groups);
 void rms_norm(const float* x, const float* weight, float epsilon, float* y, int64_t n);
 void swiglu(const float* gate, const float* up, float* y, int64_t n);
 void geglu(const float* gate, const float* up, float* y, int64_t n);

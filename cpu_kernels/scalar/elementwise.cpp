@@ -62,31 +62,57 @@ float tanh(float x) {
   return from_bits(bits_of(large) | (bits_of(x) & 0x80000000U));
 }
 
+namespace {
+
+/// Codes of one group of n values: codes[k] = ties-to-even(x[k] * (127 / absmax)). Returns the scale.
+float quantize_group(const float* values, int64_t n, int8_t* codes) {
+  // The largest magnitude as an integer: a NaN is larger than everything and stays.
+  uint32_t largest = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    const uint32_t magnitude = bits_of(values[i]) & 0x7FFFFFFFU;
+    if (magnitude > largest) largest = magnitude;
+  }
+  // Below 2^-120 the group counts as zeros: 127 / absmax overflows from 2^-121 down, and zeros times
+  // infinity would become codes of -127.
+  const bool nothing = largest < kSmallestGroup;
+  const float absmax = nothing ? 0.0F : from_bits(largest);
+  const float inverse = nothing ? 0.0F : 127.0F / absmax;
+  for (int64_t i = 0; i < n; ++i) {
+    float scaled = values[i] * inverse;
+    scaled = scaled > -127.0F ? scaled : -127.0F;  // NaN becomes -127; its scale says NaN
+    scaled = scaled > 127.0F ? 127.0F : scaled;
+    codes[i] = static_cast<int8_t>(std::nearbyintf(scaled));
+  }
+  return absmax / 127.0F;
+}
+
+int32_t sum_of(const int8_t* codes, int64_t n) {
+  int32_t sum = 0;
+  for (int64_t i = 0; i < n; ++i) sum += codes[i];
+  return sum;
+}
+
+}  // namespace
+
 void quantize(const float* x, int64_t n, int8_t* codes, ActivationGroup* groups) {
   for (int64_t g = 0; g < n / kGroupColumns; ++g) {
-    const float* values = x + g * kGroupColumns;
-    // The largest magnitude as an integer: a NaN is larger than everything and stays.
-    uint32_t largest = 0;
-    for (int64_t i = 0; i < kGroupColumns; ++i) {
-      const uint32_t magnitude = bits_of(values[i]) & 0x7FFFFFFFU;
-      if (magnitude > largest) largest = magnitude;
-    }
-    // Below 2^-120 the group counts as zeros: 127 / absmax overflows from 2^-121 down, and zeros times
-    // infinity would become codes of -127.
-    const bool nothing = largest < kSmallestGroup;
-    const float absmax = nothing ? 0.0F : from_bits(largest);
-    const float scale = absmax / 127.0F;
-    const float inverse = nothing ? 0.0F : 127.0F / absmax;
-    int32_t sum = 0;
-    for (int64_t i = 0; i < kGroupColumns; ++i) {
-      float scaled = values[i] * inverse;
-      scaled = scaled > -127.0F ? scaled : -127.0F;  // NaN becomes -127; its scale says NaN
-      scaled = scaled > 127.0F ? 127.0F : scaled;
-      const auto code = static_cast<int8_t>(std::nearbyintf(scaled));
-      codes[g * kGroupColumns + i] = code;
-      sum += code;
-    }
+    const float scale = quantize_group(x + g * kGroupColumns, kGroupColumns, codes + g * kGroupColumns);
+    const int32_t sum = sum_of(codes + g * kGroupColumns, kGroupColumns);
     groups[g] = {scale, scale * static_cast<float>(sum), sum, 0};
+  }
+}
+
+void quantize_wide(const float* x, int64_t n, int8_t* codes, WideActivationGroup* groups) {
+  for (int64_t g = 0; g < n / kWideGroupColumns; ++g) {
+    int8_t* group_codes = codes + g * kWideGroupColumns;
+    WideActivationGroup& group = groups[g];
+    group = {};
+    group.scale = quantize_group(x + g * kWideGroupColumns, kWideGroupColumns, group_codes);
+    group.sum = sum_of(group_codes, kWideGroupColumns);
+    for (int64_t i = 0; i < 8; ++i)
+      group.sums32[i] = static_cast<int16_t>(sum_of(group_codes + 32 * i, 32));
+    for (int64_t i = 0; i < 16; ++i)
+      group.sums16[i] = static_cast<int16_t>(sum_of(group_codes + 16 * i, 16));
   }
 }
 

@@ -2,17 +2,11 @@
 #include <cmath>
 #include <cstring>
 
+#include "cpu_kernels/formats/rows.h"
 #include "cpu_kernels/scalar/definitions.h"
-#include "cpu_kernels/scalar/half.h"
 
 namespace kvasir::kernels::scalar {
 namespace {
-
-float half_at(const std::byte* at) {
-  uint16_t half;
-  std::memcpy(&half, at, sizeof(half));
-  return half_to_float(half);
-}
 
 /// Calls `dot(panel, row in panel, m)` for every output of the task.
 template <class Dot>
@@ -47,47 +41,59 @@ void matmul_dense(const MatmulTask& task, const Weight& weight) {
 
 }  // namespace
 
-void matmul_q4_1(const MatmulTask& task) {
+void matmul_quantized(const MatmulTask& task) {
+  const PackedMatrix& w = *task.weights;
   const Activations& x = *task.input;
-  const int64_t n_groups = x.n_columns / kGroupColumns;
-  for_outputs(task, [&](const std::byte* panel, int64_t r, int64_t m) {
-    float sum = 0;
-    for (int64_t g = 0; g < n_groups; ++g) {
-      const std::byte* codes = panel + n_groups * 64 + g * 256 + r * 4;
-      const int8_t* activation = x.codes + m * x.codes_stride + g * kGroupColumns;
-      int32_t dot = 0;
-      for (int64_t i = 0; i < 16; ++i) {
-        const auto both = static_cast<uint8_t>(codes[i / 4 * 64 + i % 4]);
-        dot += (both & 15) * activation[i] + (both >> 4) * activation[i + 16];
+  const formats::Format& format = *formats::find_format(w.format);
+  const bool wide = format.group_columns == kWideGroupColumns;
+  const int64_t n_groups = w.n_columns / format.group_columns;
+  const int64_t sub_columns = format.group_columns / format.n_sub_blocks;
+  // Running sums of at most this many rows live in the scratch; each row's are its own.
+  auto* sums = reinterpret_cast<float*>(task.scratch);
+  constexpr auto kMost = static_cast<int64_t>(kMatmulScratchBytes / sizeof(float));
+  for (int64_t n = task.first_panel * kPanelRows; n < task.end_panel * kPanelRows && n < w.n_rows;
+       ++n) {
+    const std::byte* panel = w.panels + static_cast<size_t>(n / kPanelRows) * w.panel_bytes;
+    const std::byte* codes = panel + formats::scales_part_bytes(format, n_groups);
+    for (int64_t first = 0; first < x.n_rows; first += kMost) {
+      const int64_t end = x.n_rows - first < kMost ? x.n_rows : first + kMost;
+      for (int64_t m = first; m < end; ++m) sums[m - first] = 0;
+      for (int64_t g = 0; g < n_groups; ++g) {
+        formats::RowGroup group;
+        format.read(panel + g * format.scale_bytes, codes + g * format.code_bytes, n % kPanelRows,
+                    group);
+        for (int64_t m = first; m < end; ++m) {
+          const int8_t* activation = (wide ? x.wide_codes : x.codes) + m * x.codes_stride +
+                                     g * format.group_columns;
+          int32_t dot = 0, low = 0;
+          for (int64_t s = 0; s < format.n_sub_blocks; ++s) {
+            int32_t part = 0, sum = 0;
+            for (int64_t c = s * sub_columns; c < (s + 1) * sub_columns; ++c) {
+              part += group.codes[c] * activation[c];
+              sum += activation[c];
+            }
+            dot += group.scales[s] * part;
+            low += group.minimums[s] * sum;
+          }
+          float& acc = sums[m - first];
+          if (wide) {
+            const float scale = x.wide_groups[m * x.wide_groups_stride + g].scale;
+            acc = std::fmaf(group.d * scale, static_cast<float>(dot), acc);
+            if (format.has_minimum)
+              acc = std::fmaf(group.m * scale, static_cast<float>(low), acc);
+          } else {
+            const ActivationGroup& input = x.groups[m * x.groups_stride + g];
+            acc = std::fmaf(group.d * input.scale, static_cast<float>(dot), acc);
+            if (format.has_minimum) acc = std::fmaf(group.m, input.scaled_sum, acc);
+          }
+        }
       }
-      const float d = half_at(panel + g * 64 + r * 2);
-      const float minimum = half_at(panel + g * 64 + 32 + r * 2);
-      const ActivationGroup& group = x.groups[m * x.groups_stride + g];
-      sum = std::fmaf(d * group.scale, static_cast<float>(dot), sum);
-      sum = std::fmaf(minimum, group.scaled_sum, sum);
+      for (int64_t m = first; m < end; ++m) {
+        float& y = task.output[m * task.output_stride + n];
+        y = task.add_to_output ? y + sums[m - first] : sums[m - first];
+      }
     }
-    return sum;
-  });
-}
-
-void matmul_q8_0(const MatmulTask& task) {
-  const Activations& x = *task.input;
-  const int64_t n_groups = x.n_columns / kGroupColumns;
-  const int64_t scale_bytes = (n_groups * 32 + 63) / 64 * 64;
-  for_outputs(task, [&](const std::byte* panel, int64_t r, int64_t m) {
-    float sum = 0;
-    for (int64_t g = 0; g < n_groups; ++g) {
-      const std::byte* codes = panel + scale_bytes + g * 512 + r * 4;
-      const int8_t* activation = x.codes + m * x.codes_stride + g * kGroupColumns;
-      int32_t dot = 0;
-      for (int64_t i = 0; i < kGroupColumns; ++i)
-        dot += static_cast<int8_t>(codes[i / 4 * 64 + i % 4]) * activation[i];
-      const float d = half_at(panel + g * 32 + r * 2);
-      const ActivationGroup& group = x.groups[m * x.groups_stride + g];
-      sum = std::fmaf(d * group.scale, static_cast<float>(dot), sum);
-    }
-    return sum;
-  });
+  }
 }
 
 void matmul_f32(const MatmulTask& task) {
@@ -99,7 +105,17 @@ void matmul_f32(const MatmulTask& task) {
 }
 
 void matmul_f16(const MatmulTask& task) {
-  matmul_dense(task, [](const std::byte* panel, int64_t i) { return half_at(panel + i * 2); });
+  matmul_dense(task,
+               [](const std::byte* panel, int64_t i) { return formats::half_at(panel + i * 2); });
+}
+
+void matmul_bf16(const MatmulTask& task) {
+  matmul_dense(task, [](const std::byte* panel, int64_t i) {
+    const uint32_t bits = static_cast<uint32_t>(formats::load_u16(panel + i * 2)) << 16;
+    float w;
+    std::memcpy(&w, &bits, sizeof(w));
+    return w;
+  });
 }
 
 int64_t multiply_add_peak(int64_t rounds) {

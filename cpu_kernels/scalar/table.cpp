@@ -1,12 +1,14 @@
 #include "cpu_kernels/scalar/definitions.h"
 
 namespace kvasir::kernels {
+namespace {
 
-const KernelTable& scalar_kernels() {
-  static constexpr KernelTable kTable = {
+constexpr KernelTable make_table() {
+  KernelTable table = {
       .name = "scalar",
-      .matmul = {scalar::matmul_f32, scalar::matmul_f16, scalar::matmul_q4_1, scalar::matmul_q8_0},
+      .matmul = {scalar::matmul_f32, scalar::matmul_f16, scalar::matmul_bf16},
       .quantize = scalar::quantize,
+      .quantize_wide = scalar::quantize_wide,
       .rms_norm = scalar::rms_norm,
       .swiglu = scalar::swiglu,
       .geglu = scalar::geglu,
@@ -22,6 +24,16 @@ const KernelTable& scalar_kernels() {
       .all_finite = scalar::all_finite,
       .multiply_add_peak = scalar::multiply_add_peak,
   };
+  for (auto& matmul : table.matmul) {
+    if (matmul == nullptr) matmul = scalar::matmul_quantized;
+  }
+  return table;
+}
+
+}  // namespace
+
+const KernelTable& scalar_kernels() {
+  static constexpr KernelTable kTable = make_table();
   return kTable;
 }
 

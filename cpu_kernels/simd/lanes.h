@@ -10,6 +10,9 @@ namespace kvasir::kernels::simd {
 
 #define KVASIR_INLINE [[gnu::always_inline]] static inline
 
+/// What the codes of a line may be: unsigned of so many bits, or signed bytes.
+enum class Code { u4, u5, u6, s8 };
+
 /// 16 floats in 16 / Batch::size registers. `Isa::fused` is the one multiply-add; xsimd 8.1 has no
 /// fused one for AVX-512. `Isa::quotient` is the one division; xsimd's `/` is a reciprocal estimate
 /// with two Newton steps on NEON, up to an ULP off: softmax of two numbers was already not scalar's.

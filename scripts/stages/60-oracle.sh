@@ -7,7 +7,7 @@ kvasir=$root/build/gcc/cli/kvasir
 model=$("$root/scripts/fetch-model" --path smollm2-135m-instruct)
 counted "tiny llama logits" "$python" "$oracle/llama_logits_oracle.py" --kvasir "$kvasir"
 counted "tiny qwen2 and gemma3 logits" "$python" "$oracle/family_logits_oracle.py" --kvasir "$kvasir"
-counted "smollm2 agreement" "$python" "$oracle/smollm2_agreement.py" --kvasir "$kvasir" --model "$model"
+counted "smollm2 agreement" "$python" "$oracle/agreement.py" --kvasir "$kvasir" --model "$model"
 counted "golden greedy text" "$python" "$oracle/greedy_text.py" compare --kvasir "$kvasir" --model "$model"
 counted "tokenizer" "$python" "$oracle/tokenizer_oracle.py" compare --kvasir "$kvasir" --model "$model" --random 600
 gemma=$("$root/scripts/fetch-model" --path gemma-3-270m)

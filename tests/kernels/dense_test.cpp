@@ -61,8 +61,7 @@ std::vector<float> multiply(const KernelTable& table, Operands& operands, int64_
   const Product& s = operands.shape;
   const PackedMatrix matrix{s.format, s.n_outputs, s.n_columns, operands.panels.data(),
                             packed_panel_bytes(s.format, s.n_columns)};
-  const Activations input{s.n_inputs, s.n_columns, operands.x.data(), operands.stride,
-                          nullptr,    0,           nullptr,           0};
+  const Activations input{s.n_inputs, s.n_columns, operands.x.data(), operands.stride};
   const int64_t stride = s.n_outputs + 3;
   Guarded<float> y(static_cast<size_t>(s.n_inputs * stride), 1);
   for (int64_t i = 0; i < s.n_inputs * stride; ++i)

@@ -15,15 +15,25 @@
 
 namespace kvasir::kernels::test {
 
-/// All tables but scalar that this CPU can run.
+/// Sets that this CPU lacks, as far as they can be imitated on it.
+std::vector<const KernelTable*> emulated_tables();
+
+/// All tables but scalar that this CPU can run, emulated ones too.
 inline std::vector<const KernelTable*> vector_tables() {
-  std::vector<const KernelTable*> tables;
+  std::vector<const KernelTable*> tables = emulated_tables();
   int count = 0;
   const KernelChoice* choices = kernel_choices(&count);
   for (int i = 1; i < count; ++i) {
     if (choices[i].cpu_has_it) tables.push_back(choices[i].table);
   }
   return tables;
+}
+
+/// "avx2, avx512", for closing lines.
+inline std::string names_of(const std::vector<const KernelTable*>& tables) {
+  std::string names;
+  for (const auto* table : tables) names += (names.empty() ? "" : ", ") + std::string(table->name);
+  return names.empty() ? "none but scalar" : names;
 }
 
 /// Same bits, or both NaN.

@@ -25,8 +25,8 @@ std::vector<T> from_hex(const std::string& text) {
 }
 
 WeightFormat format_of(const std::string& name) {
-  for (size_t f = 0; f < 4; ++f)
-    if (name == kFormatNames[f]) return static_cast<WeightFormat>(f);
+  for (const WeightFormat format : all_formats())
+    if (name == format_name(format)) return format;
   FAIL("unknown format " << name);
   return WeightFormat::count;
 }
@@ -54,7 +54,8 @@ TEST_CASE(
     const WeightFormat format = format_of(line[1]);
     const auto block = from_hex<std::byte>(line[2]);
     const auto expected = from_hex<float>(line[3]);
-    REQUIRE(expected.size() == 32);
+    const auto columns = static_cast<int64_t>(expected.size());
+    REQUIRE(columns % format_columns(format) == 0);
     // The block at every place of a panel of 3 columns of blocks, among copies of another one.
     const std::vector<std::byte> other(block.size(), std::byte{0x11});
     for (int64_t row = 0; row < 18; ++row) {
@@ -64,17 +65,19 @@ TEST_CASE(
         const auto& here = i == row * 3 + column ? block : other;
         source.insert(source.end(), here.begin(), here.end());
       }
-      const Packed w = pack(format, source, 18, 96);
-      std::vector<float> values(96);
+      const Packed w = pack(format, source, 18, 3 * columns);
+      std::vector<float> values(static_cast<size_t>(3 * columns));
       unpack_row(w.matrix, row, values.data());
-      for (size_t i = 0; i < 32; ++i)
-        REQUIRE(bits_of(values[static_cast<size_t>(column) * 32 + i]) == bits_of(expected[i]));
+      for (size_t i = 0; i < expected.size(); ++i) {
+        INFO(line[1] << " column " << i);
+        REQUIRE(bits_of(values[static_cast<size_t>(column * columns) + i]) == bits_of(expected[i]));
+      }
     }
     ++counts[line[1]];
   }
-  for (const auto* name : kFormatNames) {
-    MESSAGE(std::string(name) << ": " << counts[name] << " blocks");
-    CHECK(counts[name] >= 8);
+  for (const WeightFormat format : all_formats()) {
+    MESSAGE(std::string(format_name(format)) << ": " << counts[format_name(format)] << " blocks");
+    CHECK(counts[format_name(format)] >= 8);
   }
 }
 
@@ -89,9 +92,10 @@ TEST_CASE("given blocks and activations, when multiplied by scalar, then it is N
     const auto y = from_hex<double>(line[7]);
     const auto magnitude = from_hex<double>(line[8]);
     Inputs inputs(m, k, 1, Codes::random);
-    for (int64_t row = 0; row < m; ++row)
-      scalar_kernels().quantize(x.data() + row * k, k, inputs.codes.data() + row * inputs.stride,
-                                inputs.groups.data() + row * (k / 32));
+    for (int64_t row = 0; row < m; ++row) {
+      std::copy_n(x.data() + row * k, k, inputs.values.data() + row * inputs.view.values_stride);
+      inputs.quantize(row);
+    }
     const auto actual = run(scalar_kernels(), w.matrix, inputs.view, 0, (n + 15) / 16, false);
     // A term's factor d * scale (or scale * sum) is rounded once, then every term passes all later
     // sums: one a group, two with a minimum.
@@ -112,43 +116,68 @@ TEST_CASE("given blocks and activations, when multiplied by scalar, then it is N
 
 TEST_CASE(
     "given a panel with missing rows, when packed, then they are zero and the rest is not lost") {
-  for (const WeightFormat format : kFormats) {
-    const auto source = file_matrix(format, 19, 64, 4, Codes::random);
+  for (const WeightFormat format : all_formats()) {
+    const int64_t columns = std::max<int64_t>(64, format_columns(format));
+    const auto source = file_matrix(format, 19, columns, 4, Codes::random);
     const auto wider = [&] {  // the same rows, the missing ones zero in the file
       auto bytes = source;
       bytes.resize(source.size() / 19 * 32);
       return bytes;
     }();
-    const Packed some = pack(format, source, 19, 64);
-    const Packed all = pack(format, wider, 32, 64);
-    CHECK(std::memcmp(some.matrix.panels, all.matrix.panels, 2 * some.matrix.panel_bytes) == 0);
+    const Packed some = pack(format, source, 19, columns);
+    const Packed all = pack(format, wider, 32, columns);
+    std::vector<float> row(static_cast<size_t>(columns)), same_row(row);
+    for (int64_t n = 0; n < 32; ++n) {
+      unpack_row(some.matrix, n, row.data());
+      unpack_row(all.matrix, n, same_row.data());
+      CHECK(std::equal(row.begin(), row.end(), same_row.begin()));
+      if (n >= 19) CHECK(std::all_of(row.begin(), row.end(), [](float v) { return v == 0; }));
+    }
   }
 }
 
 TEST_CASE("given a scale that is NaN or infinite, when packed, then it is refused") {
-  for (const uint16_t bad : {0x7C00, 0xFC00, 0x7E00, 0x7C01}) {
-    for (const WeightFormat format : {WeightFormat::f16, WeightFormat::q4_1, WeightFormat::q8_0}) {
-      const auto f = static_cast<size_t>(format);
-      auto source = file_matrix(format, 16, 64, 1, Codes::random);
-      const size_t row_bytes = 64 / static_cast<size_t>(kBlockColumns[f]) * kBlockBytes[f];
-      std::memcpy(source.data() + 7 * row_bytes + kBlockBytes[f], &bad, 2);
-      std::vector<std::byte> panel(packed_panel_bytes(format, 64));
-      CHECK_FALSE(pack_panel(format, source.data(), row_bytes, 16, 64, 0, panel.data()));
+  const int64_t columns = 512;
+  const auto refused = [&](WeightFormat format, const std::vector<std::byte>& source) {
+    std::vector<std::byte> panel(packed_panel_bytes(format, columns));
+    return !pack_panel(format, source.data(), file_row_bytes(format, columns), 16, columns, 0,
+                       panel.data());
+  };
+  for (const WeightFormat format : all_formats()) {
+    INFO(format_name(format));
+    const FileBlock& block = file_block(format);
+    const auto source = file_matrix(format, 16, columns, 1, Codes::random);
+    CHECK_FALSE(refused(format, source));
+    const size_t at = 7 * file_row_bytes(format, columns) + block.bytes;
+    std::vector<size_t> places = block.halves;
+    if (input_form(format) == InputForm::floats) places = {block.bytes - 2};
+    for (const size_t place : places) {
+      for (const uint16_t bad : {0x7C00, 0xFC00, 0x7E00, 0x7C01, 0x7F80, 0xFF80}) {
+        const bool is_half = input_form(format) != InputForm::floats || format == WeightFormat::f16;
+        if (is_half ? (bad & 0x7C00) != 0x7C00 : (bad & 0x7F80) != 0x7F80) continue;
+        auto faulty = source;
+        std::memcpy(faulty.data() + at + place, &bad, 2);
+        CHECK(refused(format, faulty));
+      }
+    }
+    if (format == WeightFormat::mxfp4) {
+      auto faulty = source;
+      faulty[at] = std::byte{0xFF};
+      CHECK(refused(format, faulty));
+    }
+    if (format == WeightFormat::iq1_m) {
+      auto faulty = source;
+      faulty[at + 55] = std::byte{0x7C};  // the highest nibbles of d
+      faulty[at + 53] = std::byte{0xC0};
+      CHECK(refused(format, faulty));
     }
   }
-  auto source = file_matrix(WeightFormat::q4_1, 1, 32, 1, Codes::random);
-  const uint16_t infinite = 0x7C00;
-  std::memcpy(source.data() + 2, &infinite, 2);  // the minimum
-  std::vector<std::byte> panel(packed_panel_bytes(WeightFormat::q4_1, 32));
-  CHECK_FALSE(pack_panel(WeightFormat::q4_1, source.data(), 20, 1, 32, 0, panel.data()));
 }
 
 TEST_CASE("given packed weights, when their size is counted, then it is the file's within 6%") {
-  for (const WeightFormat format : kFormats) {
-    const auto f = static_cast<size_t>(format);
-    for (const int64_t columns : {576, 1536, 4096}) {
-      const double file = static_cast<double>(columns / kBlockColumns[f]) *
-                          static_cast<double>(kBlockBytes[f]) * 16;
+  for (const WeightFormat format : all_formats()) {
+    for (const int64_t columns : {768, 1536, 4096}) {
+      const double file = static_cast<double>(file_row_bytes(format, columns)) * 16;
       CHECK(static_cast<double>(packed_panel_bytes(format, columns)) <= file * 1.06);
       CHECK(packed_panel_bytes(format, columns) % 64 == 0);
     }

@@ -229,11 +229,11 @@ TEST_CASE("given faults in an otherwise valid model, when loaded, then the error
   {
     auto w = tiny.file();
     w.remove_tensor("blk.0.attn_v.weight");
-    const std::vector<uint8_t> data(static_cast<size_t>(32 * 2 * 18));
-    w.tensor("blk.0.attn_v.weight", {64, 32}, DType::q4_0, data.data(), data.size());
+    const std::vector<uint8_t> data(static_cast<size_t>(32 * 2 * 36));
+    w.tensor("blk.0.attn_v.weight", {64, 32}, DType::q8_1, data.data(), data.size());
     const auto message = load_error(w);
     CHECK(contains(message, "blk.0.attn_v.weight"));
-    CHECK(contains(message, "Q4_0"));
+    CHECK(contains(message, "Q8_1"));
   }
   {
     auto w = tiny.file();

@@ -1,6 +1,6 @@
 """Logits of llama.cpp, through its C interface and the ctypes declarations of its Python package.
 
-Measured, never linked: only smollm2_agreement.py --llama-cpp uses it. It needs the unpacked source package
+Measured, never linked: only agreement.py --llama-cpp uses it. It needs the unpacked source package
 llama-cpp-python (for the declarations that fit its vendor/llama.cpp) and a build of it with libllama.so, as
 benchmarks/peers makes them.
 """

@@ -1,5 +1,8 @@
 #!/usr/bin/env python3
-"""How near `kvasir logits` is to the same file's weights in float32 (transformers, eager, dequantised).
+"""How near `kvasir logits` is to the same file's weights in float32 (dequantised).
+
+The reference is gguf_llama.py for the default model; --transformers takes Hugging Face's class of the file's
+architecture instead, which knows all families and needs as much memory as the weights in float32.
 
 Over real text, in windows that start from an empty cache: mean and 99.9% quantile of KL(reference || program)
 in nats, share of positions with the same best token, perplexity. With --llama-cpp the same tokens go through
@@ -7,7 +10,9 @@ llama.cpp and the bars are relative to what it reaches now; without, to what it 
 (LLAMA_CPP_FIGURES, written down by a run with --llama-cpp).
 """
 import argparse
+import json
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -61,17 +66,42 @@ def log_softmax(rows):
     return rows - numpy.log(numpy.exp(rows).sum(-1, keepdims=True))
 
 
+class Transformers:
+    """Hugging Face's model of a GGUF file, float32, eager attention."""
+
+    def __init__(self, path):
+        import torch
+        from transformers import AutoModelForCausalLM
+        folder, name = os.path.split(os.path.abspath(path))
+        self.torch = torch
+        self.model = AutoModelForCausalLM.from_pretrained(folder, gguf_file=name, dtype=torch.float32,
+                                                          attn_implementation="eager").eval()
+
+    def logits(self, ids):
+        with self.torch.no_grad():
+            return self.model(self.torch.tensor([ids])).logits[0].numpy()
+
+
 def windows_of(arguments):
-    text = Path(arguments.text).read_text(encoding="utf-8")
-    tokenizer = load_hugging_face(arguments.model)
-    ids = tokenizer.encode(text, add_special_tokens=False, split_special_tokens=True)[:arguments.tokens]
+    if arguments.transformers:
+        tokens = subprocess.run([arguments.kvasir, "tokenize", arguments.model, "--file", arguments.text, "--json",
+                                 "--no-special"], check=True, capture_output=True).stdout
+        ids = json.loads(tokens)[:arguments.tokens]
+    else:
+        text = Path(arguments.text).read_text(encoding="utf-8")
+        tokenizer = load_hugging_face(arguments.model)
+        ids = tokenizer.encode(text, add_special_tokens=False, split_special_tokens=True)[:arguments.tokens]
     if len(ids) < 500:
         raise ValueError(f"{arguments.text} has {len(ids)} tokens; at least 500 are needed to mean anything")
     return [ids[i:i + arguments.window] for i in range(0, len(ids), arguments.window)]
 
 
 def main(checks, arguments):
-    model = gguf_llama.read_gguf(arguments.model)
+    if arguments.transformers:
+        reference_logits = Transformers(arguments.model).logits
+    else:
+        model = gguf_llama.read_gguf(arguments.model)
+        reference_logits = lambda ids: gguf_llama.logits_of(model, ids)  # noqa: E731
     programs = {}
     if arguments.kvasir:
         kvasir = Kvasir(arguments.kvasir)
@@ -85,14 +115,14 @@ def main(checks, arguments):
     agreements = {name: Agreement(name) for name in programs}
     float32 = Agreement("float32 reference")
     for ids in windows_of(arguments):
-        reference = gguf_llama.logits_of(model, ids)
+        reference = reference_logits(ids)
         float32.add(ids, reference, reference)
         for name, logits in programs.items():
             agreements[name].add(ids, reference, logits(ids))
     float32.report()
     for agreement in agreements.values():
         agreement.report()
-    defaults = (arguments.text, arguments.tokens, arguments.window) == (DEFAULT_TEXT, DEFAULT_TOKENS, DEFAULT_WINDOW)
+    defaults = not arguments.transformers and (arguments.text, arguments.tokens, arguments.window) == (DEFAULT_TEXT, DEFAULT_TOKENS, DEFAULT_WINDOW)
     if "llama.cpp" in agreements:
         peer_figures, where = agreements["llama.cpp"].figures(), "llama.cpp's"
         if defaults:
@@ -111,11 +141,12 @@ def main(checks, arguments):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kvasir", help="the program")
-    parser.add_argument("--model", required=True, help="smollm2-135m-instruct.gguf")
+    parser.add_argument("--model", required=True, help="smollm2-135m-instruct.gguf, or any with --transformers")
     parser.add_argument("--text", default=DEFAULT_TEXT, help="a text file (default: the GPL of Debian's base-files)")
     parser.add_argument("--tokens", type=int, default=DEFAULT_TOKENS, help="how many of its tokens")
     parser.add_argument("--window", type=int, default=DEFAULT_WINDOW, help="tokens of each sequence")
     parser.add_argument("--kv-type", help="kvasir's --kv-type (default: its own)")
+    parser.add_argument("--transformers", action="store_true", help="the reference is transformers' (needs --kvasir)")
     parser.add_argument("--llama-cpp", metavar="BUILD", help="build folder of llama.cpp, with bin/libllama.so")
     parser.add_argument("--llama-cpp-source", metavar="FOLDER", help="the unpacked llama-cpp-python source package")
     parsed = parser.parse_args()

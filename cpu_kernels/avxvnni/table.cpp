@@ -1,0 +1,8 @@
+#include "cpu_kernels/avxvnni/vocabulary.h"
+#include "cpu_kernels/generic/table.h"
+
+namespace kvasir::kernels::avxvnni {
+
+extern constexpr KernelTable kTable = generic::make_table<Isa>();
+
+}  // namespace kvasir::kernels::avxvnni
