@@ -175,8 +175,8 @@ Status SentencePieceTokenizer::read_tokens() {
   bytes_.resize(n);
   by_text_.reserve(n);
   byte_ids_.fill(-1);
-  // Spellings as they stand in a text whose spaces are replaced: converters write user-defined runs of
-  // spaces as spaces.
+  // Spellings as they stand in a text whose spaces are replaced: converters write user-defined runs
+  // of spaces as spaces.
   std::vector<std::string> spelled(n);
   std::vector<MarkedTokens::Spelling> added;
   std::vector<MarkedTokens::Spelling> added_and_control;
@@ -233,7 +233,8 @@ Status SentencePieceTokenizer::encode_plain(size_t begin, size_t end, Encoding& 
       const TokenId byte_id = byte_ids_[static_cast<unsigned char>(c)];
       if (byte_id < 0) {
         const auto in_part = static_cast<size_t>(&c - part.data());
-        const size_t at = original_offset(encoding.text, begin + std::max(in_part, prefix) - prefix);
+        const size_t at =
+            original_offset(encoding.text, begin + std::max(in_part, prefix) - prefix);
         return make_error(ErrorCode::invalid_argument,
                           "the byte 0x{:02X} at offset {} of the text has no token in this model's "
                           "vocabulary",

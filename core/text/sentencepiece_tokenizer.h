@@ -23,9 +23,9 @@ namespace kvasir {
 ///
 /// Where the file asks for it (`add_space_prefix`), a space is put before every run of text between
 /// marked tokens, as llama.cpp does. decode(encode(x)) is x, but for that space and for U+2581 in
-/// x itself, which comes back as a space: SentencePiece cannot tell them apart. (A vocabulary without
-/// any piece for a space spells it with the bytes of U+2581, as that library does, and there a space
-/// comes back as U+2581.)
+/// x itself, which comes back as a space: SentencePiece cannot tell them apart. (A vocabulary
+/// without any piece for a space spells it with the bytes of U+2581, as that library does, and
+/// there a space comes back as U+2581.)
 class SentencePieceTokenizer final : public Tokenizer {
  public:
   /// Errors name the key or entry at fault: no scores, two equal entries.

@@ -1,5 +1,6 @@
 // The gemma3 family, text only (Gemma team 2025): norms before and after each sublayer, norms of
-// queries and keys, GELU gates, and a short window with a RoPE base of its own in five layers of six.
+// queries and keys, GELU gates, and a short window with a RoPE base of its own in five layers of
+// six.
 #include <cmath>
 
 #include "models/families/families.h"
@@ -32,10 +33,9 @@ Result<Config> read_config(const gguf::Header& header) {
   config.query_key_norms = true;  // the file's norm weights hold the 1 that Gemma adds
   config.post_norms = true;
   config.gate_activation = GateActivation::gelu_tanh;
-  config.embedding_scale =
-      static_cast<float>(std::sqrt(static_cast<double>(config.hidden_size)));
-  // Queries are scaled by query_pre_attn_scalar^-0.5, which no key spells. It is the head size but in
-  // the model of 62 layers (27B), where it is hidden / heads = 168 instead of 128.
+  config.embedding_scale = static_cast<float>(std::sqrt(static_cast<double>(config.hidden_size)));
+  // Queries are scaled by query_pre_attn_scalar^-0.5, which no key spells. It is the head size but
+  // in the model of 62 layers (27B), where it is hidden / heads = 168 instead of 128.
   if (config.n_layers == 62) {
     config.attention_scale =
         1.0F / std::sqrt(static_cast<float>(config.hidden_size / config.n_heads));

@@ -15,8 +15,7 @@ Status read_sizes(Metadata& data, Config& config) {
   config.hidden_size = data.integer("embedding_length", 1, kMost);
   config.intermediate_size = data.integer("feed_forward_length", 1, kMost);
   config.n_heads = data.integer("attention.head_count", 1, kMost);
-  config.n_kv_heads =
-      data.integer_or("attention.head_count_kv", config.n_heads, 1, config.n_heads);
+  config.n_kv_heads = data.integer_or("attention.head_count_kv", config.n_heads, 1, config.n_heads);
   const int64_t even_share = config.hidden_size / config.n_heads;
   config.head_dim = data.integer_or("attention.key_length", even_share, 1, kernels::kMaxHeadDim);
   const int64_t value_dim =

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <random>
 #include <string>
@@ -28,6 +29,9 @@ inline std::vector<const KernelTable*> vector_tables() {
   }
   return tables;
 }
+
+/// Under qemu a product takes 50 times as long: fewer sizes there, all formats still.
+inline bool is_emulated_cpu() { return std::getenv("KVASIR_TEST_EXPECTED_ISA") != nullptr; }
 
 /// "avx2, avx512", for closing lines.
 inline std::string names_of(const std::vector<const KernelTable*>& tables) {

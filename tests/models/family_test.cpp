@@ -39,7 +39,8 @@ double relative_error(const std::vector<std::vector<float>>& got,
 
 }  // namespace
 
-TEST_CASE("given tiny models of each family, when evaluated, then logits equal the formulas in double") {
+TEST_CASE(
+    "given tiny models of each family, when evaluated, then logits equal the formulas in double") {
   for (const char* architecture : {"llama", "qwen2", "gemma3"}) {
     for (const unsigned seed : {1U, 2U}) {
       auto tiny = tiny_of(architecture, seed);
@@ -48,7 +49,8 @@ TEST_CASE("given tiny models of each family, when evaluated, then logits equal t
       auto engine = make_engine(file.path, {.prefill_chunk = 32, .threads = 2});
       const double error = relative_error(all_logits(*engine, tokens, 32), tiny.forward(tokens));
       CAPTURE(architecture);
-      // As in decoder_test: 7 sums of at most 96 terms a layer, rounding 6e-8, a factor 4 for growth.
+      // As in decoder_test: 7 sums of at most 96 terms a layer, rounding 6e-8, a factor 4 for
+      // growth.
       CHECK(error < 4 * 7 * static_cast<double>(tiny.n_layers) * 9.8 * 6e-8);
     }
   }
@@ -95,7 +97,8 @@ TEST_CASE("given windows, when threads and chunks differ, then every bit is the 
     auto reference_engine = make_engine(file.path, {.prefill_chunk = 150, .threads = 1});
     const auto reference = all_logits(*reference_engine, tokens, 150);
     for (const size_t chunk : {1, 3, 8, 31, 64}) {
-      auto engine = make_engine(file.path, {.prefill_chunk = static_cast<int64_t>(chunk), .threads = 2});
+      auto engine =
+          make_engine(file.path, {.prefill_chunk = static_cast<int64_t>(chunk), .threads = 2});
       CAPTURE(window);
       CAPTURE(chunk);
       CHECK(all_logits(*engine, tokens, chunk) == reference);
@@ -103,7 +106,8 @@ TEST_CASE("given windows, when threads and chunks differ, then every bit is the 
   }
 }
 
-TEST_CASE("given a window that crosses partials of 1,024 keys, when chunks differ, then bits are equal") {
+TEST_CASE(
+    "given a window that crosses partials of 1,024 keys, when chunks differ, then bits are equal") {
   auto tiny = tiny_of("gemma3");
   tiny.window = 40;
   const ModelFile file(tiny.file());
@@ -113,7 +117,9 @@ TEST_CASE("given a window that crosses partials of 1,024 keys, when chunks diffe
   CHECK(all_logits(*one, tokens, 1090) == all_logits(*two, tokens, 7));
 }
 
-TEST_CASE("given every kernel table, when a family with norms and GELU is evaluated, then bits are equal") {
+TEST_CASE(
+    "given every kernel table, when a family with norms and GELU is evaluated, then bits are "
+    "equal") {
   auto tiny = tiny_of("gemma3");
   const ModelFile file(tiny.file());
   const auto tokens = random_tokens(60, tiny.n_vocab, 9);
@@ -134,7 +140,9 @@ TEST_CASE("given every kernel table, when a family with norms and GELU is evalua
   CHECK_FALSE(reference.empty());
 }
 
-TEST_CASE("given a session with windows, when rewound anywhere, then it equals a cold run and says what it did") {
+TEST_CASE(
+    "given a session with windows, when rewound anywhere, then it equals a cold run and says what "
+    "it did") {
   auto tiny = tiny_of("gemma3");
   tiny.window = 40;
   const ModelFile file(tiny.file());
@@ -143,8 +151,8 @@ TEST_CASE("given a session with windows, when rewound anywhere, then it equals a
   REQUIRE(session);
   const auto first = random_tokens(150, tiny.n_vocab, 5);
   REQUIRE((*session)->evaluate(first));
-  // 150 positions and a window of 40: the blocks from position 96 on are held, so that a query at 135
-  // (sees 96) and later ones go on, earlier ones begin anew.
+  // 150 positions and a window of 40: the blocks from position 96 on are held, so that a query at
+  // 135 (sees 96) and later ones go on, earlier ones begin anew.
   for (const size_t keep : {149U, 136U, 135U, 134U, 97U, 39U, 1U, 0U}) {
     auto tokens = std::vector<int32_t>(first.begin(), first.begin() + static_cast<long>(keep));
     const auto more = random_tokens(20, tiny.n_vocab, static_cast<unsigned>(keep) + 100);
@@ -156,7 +164,8 @@ TEST_CASE("given a session with windows, when rewound anywhere, then it equals a
     CAPTURE(keep);
     CHECK(statistics.tokens_cached == (keep >= 135 ? kept : 0));
     CHECK(statistics.tokens_reevaluated == (keep >= 135 ? 0 : kept));
-    CHECK(statistics.tokens_evaluated == static_cast<int64_t>(tokens.size()) - statistics.tokens_cached);
+    CHECK(statistics.tokens_evaluated ==
+          static_cast<int64_t>(tokens.size()) - statistics.tokens_cached);
     auto cold = Session::create(engine);
     REQUIRE(cold);
     REQUIRE((*cold)->evaluate(tokens));
@@ -190,8 +199,9 @@ TEST_CASE("given keys a family does not know, when loaded, then the error names 
   using W = GgufWriter;
   CHECK(contains(error_of("gemma3", [](W& w) { w.f32("gemma3.final_logit_softcapping", 30); }),
                  "gemma3.final_logit_softcapping"));
-  CHECK(contains(error_of("gemma3", [](W& w) { w.u32("gemma3.attention.sliding_window_pattern", 0); }),
-                 "gemma3.attention.sliding_window_pattern"));
+  CHECK(contains(
+      error_of("gemma3", [](W& w) { w.u32("gemma3.attention.sliding_window_pattern", 0); }),
+      "gemma3.attention.sliding_window_pattern"));
   CHECK(contains(error_of("gemma3", [](W& w) { w.remove_tensor("blk.3.post_ffw_norm.weight"); }),
                  "blk.3.post_ffw_norm.weight"));
   CHECK(contains(error_of("qwen2", [](W& w) { w.u32("qwen2.attention.sliding_window", 4096); }),
@@ -205,6 +215,8 @@ TEST_CASE("given keys a family does not know, when loaded, then the error names 
     w.tensor("blk.0.attn_v.bias", {31}, std::vector<float>(31));
   };
   CHECK(contains(error_of("qwen2", wrong_size), "blk.0.attn_v.bias"));
-  const auto bias_in_llama = [](W& w) { w.tensor("blk.0.attn_v.bias", {32}, std::vector<float>(32)); };
+  const auto bias_in_llama = [](W& w) {
+    w.tensor("blk.0.attn_v.bias", {32}, std::vector<float>(32));
+  };
   CHECK(contains(error_of("llama", bias_in_llama), "blk.0.attn_v.bias"));
 }

@@ -24,8 +24,7 @@ inline std::string temporary_file(const char* name) {
 
 /// A model file that is removed at the end of the test.
 struct ModelFile {
-  explicit ModelFile(const GgufWriter& writer)
-      : path(writer.write(temporary_file("model.gguf"))) {}
+  explicit ModelFile(const GgufWriter& writer) : path(writer.write(temporary_file("model.gguf"))) {}
   ~ModelFile() { std::filesystem::remove(path); }
   std::string path;
 };
@@ -38,8 +37,9 @@ inline std::vector<int32_t> random_tokens(size_t n, int64_t n_vocab, unsigned se
 }
 
 /// Logits of every position, each evaluated by the engine in chunks.
-inline std::vector<std::vector<float>> all_logits(Engine& engine, const std::vector<int32_t>& tokens,
-                                           size_t chunk) {
+inline std::vector<std::vector<float>> all_logits(Engine& engine,
+                                                  const std::vector<int32_t>& tokens,
+                                                  size_t chunk) {
   auto sequence = engine.new_sequence();
   REQUIRE(sequence);
   std::vector<std::vector<float>> rows;

@@ -1,8 +1,7 @@
-#include "core/text/sentencepiece_tokenizer.h"
-
 #include <algorithm>
 
 #include "core/base/error.h"
+#include "core/text/sentencepiece_tokenizer.h"
 #include "tests/text/fixtures.h"
 
 using namespace kvasir;
@@ -63,7 +62,9 @@ bool names(const std::string& message, std::initializer_list<const char*> parts)
 
 }  // namespace
 
-TEST_CASE("given small trained models, when encoded, then the ids are those of the sentencepiece library") {
+TEST_CASE(
+    "given small trained models, when encoded, then the ids are those of the sentencepiece "
+    "library") {
   const auto fixture = test::read_fixture("small_sentencepiece.json");
   size_t n_compared = 0;
   for (const char* name : {"plain", "prefixed"}) {
@@ -87,16 +88,23 @@ TEST_CASE("given small trained models, when encoded, then the ids are those of t
 }
 
 TEST_CASE("given scores, when merged, then the highest goes first and the leftmost among equals") {
-  const auto tokenizer = make(vocabulary_of(
-      {{"a", -9}, {"b", -9}, {"c", -9}, {"ab", -2}, {"bc", -1}, {"aa", -3}, {"aaa", -4}, {"abc", -5}}));
-  CHECK(encode(*tokenizer, "abc") == Ids{7});      // bc first, then a + bc
+  const auto tokenizer = make(vocabulary_of({{"a", -9},
+                                             {"b", -9},
+                                             {"c", -9},
+                                             {"ab", -2},
+                                             {"bc", -1},
+                                             {"aa", -3},
+                                             {"aaa", -4},
+                                             {"abc", -5}}));
+  CHECK(encode(*tokenizer, "abc") == Ids{7});  // bc first, then a + bc
   CHECK(encode(*tokenizer, "abb") == Ids{3, 1});
   CHECK(encode(*tokenizer, "aaaaa") == Ids{5, 6});  // aa aa a: the only neighbours left are aa + a
-  CHECK(encode(*tokenizer, "aaab") == Ids{5, 3});  // ab scores higher than aa
+  CHECK(encode(*tokenizer, "aaab") == Ids{5, 3});   // ab scores higher than aa
   CHECK(encode(*tokenizer, "").empty());
 }
 
-TEST_CASE("given a piece whose characters are no pieces, when merged, then it is found all the same") {
+TEST_CASE(
+    "given a piece whose characters are no pieces, when merged, then it is found all the same") {
   const auto tokenizer = make(with_bytes(vocabulary_of({{"漢字", -1}, {"漢字漢", -2}})));
   CHECK(encode(*tokenizer, "漢字") == Ids{0});
   CHECK(encode(*tokenizer, "漢字漢") == Ids{1});
@@ -115,7 +123,8 @@ TEST_CASE("given spaces, when encoded, then they are U+2581 and come back as spa
   CHECK(tokenizer->decode(encode(*tokenizer, "a    a")) == "a    a");
 }
 
-TEST_CASE("given a file that asks for a space before the text, when encoded, then each run has one") {
+TEST_CASE(
+    "given a file that asks for a space before the text, when encoded, then each run has one") {
   const auto tokenizer = make(with_bytes(vocabulary_of(
       {{"\u2581", -9}, {"a", -9}, {"\u2581a", -1}, {"<s>", 0, TokenKind::control}}, true)));
   CHECK(encode(*tokenizer, "a") == Ids{2});
@@ -124,7 +133,8 @@ TEST_CASE("given a file that asks for a space before the text, when encoded, the
   CHECK(encode(*tokenizer, "aa") == Ids{2, 1});
 }
 
-TEST_CASE("given marked tokens, when encoded, then control tokens are found only where markup is read") {
+TEST_CASE(
+    "given marked tokens, when encoded, then control tokens are found only where markup is read") {
   const auto tokenizer = make(with_bytes(vocabulary_of({{"<s>", 0, TokenKind::control},
                                                         {"<b>", 0, TokenKind::user_defined},
                                                         {"<pad>", 0, TokenKind::unused},
@@ -144,7 +154,8 @@ TEST_CASE("given any bytes, when encoded with byte tokens, then decoding gives t
   const auto tokenizer = make(with_bytes(vocabulary_of(
       {{"é", -1}, {"\u2581", -2}, {"aé", -3}, {"a", -4}, {"\n", 0, TokenKind::user_defined}})));
   std::mt19937 random(3);
-  const std::string parts[] = {"a", "é", " ", "\n", "\xC3", "\xA9", "\xFF", "\xED\xA0\x80", "漢", "\xF0\x9F"};
+  const std::string parts[] = {"a",  "é",       " ", "\n", "\xC3", "\xA9", "\xFF", "\xED\xA0\x80",
+                               "漢", "\xF0\x9F"};
   for (int i = 0; i < 2000; ++i) {
     std::string text;
     for (unsigned n = random() % 12; n > 0; --n) text += parts[random() % std::size(parts)];
@@ -162,7 +173,8 @@ TEST_CASE("given a byte that the vocabulary cannot spell, when encoded, then the
   REQUIRE_FALSE(no_space.ok());
 }
 
-TEST_CASE("given a mebibyte of one letter or of noise, when encoded, then it ends and loses nothing") {
+TEST_CASE(
+    "given a mebibyte of one letter or of noise, when encoded, then it ends and loses nothing") {
   Vocabulary vocabulary = vocabulary_of({{"\u2581", -100}});
   for (size_t n = 1; n <= 64; ++n) {
     vocabulary.tokens.emplace_back(n, 'x');
@@ -173,13 +185,15 @@ TEST_CASE("given a mebibyte of one letter or of noise, when encoded, then it end
   std::mt19937 random(7);
   std::string noise(size_t{1} << 20, ' ');
   for (auto& c : noise) c = static_cast<char>(random());
-  for (const auto& text : {std::string(size_t{1} << 20, 'x'), std::string(size_t{1} << 20, '\xE2'), noise}) {
+  for (const auto& text :
+       {std::string(size_t{1} << 20, 'x'), std::string(size_t{1} << 20, '\xE2'), noise}) {
     const bool same = tokenizer->decode(encode(*tokenizer, text)) == text;
     CHECK(same);
   }
 }
 
-TEST_CASE("given vocabularies that make no sense, when read, then the error names key and entries") {
+TEST_CASE(
+    "given vocabularies that make no sense, when read, then the error names key and entries") {
   auto vocabulary = vocabulary_of({{"a", 0}, {"b", 0}});
   vocabulary.scores.clear();
   auto fault = SentencePieceTokenizer::create(vocabulary);
