@@ -88,7 +88,8 @@ Result<TextEvaluation> evaluate(Engine& engine, const TextWindows& windows,
   }
   std::optional<LogitsWriter> writer;
   if (!options.save.empty()) {
-    auto made = LogitsWriter::create(options.save, windows.tokens, engine.model().n_vocab());
+    auto made = LogitsWriter::create(options.save, windows.tokens, windows.context_tokens,
+                                     engine.model().n_vocab());
     if (!made) return std::move(made).error();
     writer = std::move(*made);
     how.save = &*writer;
@@ -152,7 +153,8 @@ void add_perplexity(CLI::App& app, Run& run_later) {
       "the first token of every window. Scored are the predictions of positions ctx/2 to ctx-2, as\n"
       "llama.cpp's perplexity does.\n"
       "An .npz file is numpy.savez(FILE, tokens=int32 [n], logits=float32 or float16 [n, n_vocab]);\n"
-      "row i holds the logits after token i of its window, all windows one after another.");
+      "row i holds the logits after token i of its window, all windows one after another. With\n"
+      "ctx=int32, the tokens of a window, another --ctx is refused.");
   command->callback([options, &run_later] { run_later = [options] { return run(*options); }; });
 }
 

@@ -157,7 +157,7 @@ Result<TextEvaluation> evaluate_text(Engine& engine, const TextWindows& windows,
   const int64_t context = windows.context_tokens;
   const auto total = static_cast<int64_t>(windows.tokens.size());
   if (options.base != nullptr) {
-    if (auto s = options.base->check(windows.tokens, engine.model().n_vocab()); !s)
+    if (auto s = options.base->check(windows.tokens, context, engine.model().n_vocab()); !s)
       return std::move(s).error();
   }
   const auto start = std::chrono::steady_clock::now();

@@ -29,6 +29,8 @@ class Archive {
 
   std::span<const Member> members() const { return members_; }
 
+  bool contains(std::string_view name) const { return find(name).ok(); }
+
   /// The array of that name (without ".npy"). not_found lists the names that are there.
   Result<npy::Array> array(std::string_view name) const;
 
