@@ -94,8 +94,8 @@ Status LogitsFile::check(std::span<const TokenId> tokens, int64_t context_tokens
                                      *context_tokens_, context_tokens));
   }
   if (n_vocab() != vocabulary) {
-    return wrong(path(), fmt::format("its vocabulary has {} tokens, the model's {}", n_vocab(),
-                                     vocabulary));
+    return wrong(
+        path(), fmt::format("its vocabulary has {} tokens, the model's {}", n_vocab(), vocabulary));
   }
   for (size_t i = 0; i < std::min(tokens.size(), tokens_.size()); ++i) {
     if (tokens[i] != tokens_[i]) {
@@ -115,7 +115,8 @@ Status LogitsFile::check(std::span<const TokenId> tokens, int64_t context_tokens
 Result<LogitsWriter> LogitsWriter::create(const std::string& path, std::span<const TokenId> tokens,
                                           int64_t context_tokens, int64_t n_vocab) {
   if (context_tokens > INT32_MAX)
-    return make_error(ErrorCode::invalid_argument, "windows of {} tokens are too large", context_tokens);
+    return make_error(ErrorCode::invalid_argument, "windows of {} tokens are too large",
+                      context_tokens);
   auto writer = npz::Writer::create(path);
   if (!writer) return std::move(writer).error();
   const auto n = static_cast<int64_t>(tokens.size());

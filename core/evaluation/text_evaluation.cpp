@@ -120,8 +120,9 @@ class Scorer {
 Result<TextWindows> cut_into_windows(const Tokenizer& tokenizer, std::string_view text,
                                      int64_t context_tokens) {
   if (context_tokens < kLeastWindow) {
-    return make_error(ErrorCode::invalid_argument, "windows of {} tokens are too small: {} at least",
-                      context_tokens, kLeastWindow);
+    return make_error(ErrorCode::invalid_argument,
+                      "windows of {} tokens are too small: {} at least", context_tokens,
+                      kLeastWindow);
   }
   auto ids = tokenizer.encode(text, SpecialTokens::as_text);
   if (!ids) return std::move(ids).error();

@@ -67,7 +67,7 @@ class Writer {
   };
   AtomicFile file_;
   uint64_t position_ = 0;
-  uint64_t data_begin_ = 0;   ///< of the member being written
+  uint64_t data_begin_ = 0;  ///< of the member being written
   uint64_t bytes_missing_ = 0;
   std::vector<Written> members_;
 };
