@@ -63,8 +63,8 @@ std::vector<SpeedCase> cases(const Options& options) {
 
 EngineOptions engine_options(const Options& options) {
   EngineOptions engine = options.compute.engine();
-  const int64_t needed = Options::largest(options.depths) +
-                         std::max(options.prompt_tokens, options.generate_tokens);
+  const int64_t needed =
+      Options::largest(options.depths) + std::max(options.prompt_tokens, options.generate_tokens);
   engine.context_tokens = needed;
   engine.max_sequences = options.generate_tokens > 0 ? Options::largest(options.batches) : 1;
   engine.max_logit_rows = engine.max_sequences;
@@ -91,8 +91,8 @@ Result<std::vector<Row>> measure(Engine& engine, const Options& options) {
   for (const auto& one : all) {
     const auto before = static_cast<int64_t>(rows.size()) * (options.repetitions + 1);
     bar.update(before, total);
-    auto result = meter.measure(one, options.repetitions, [&] { bar.update(before, total); },
-                                &InterruptGuard::token());
+    auto result = meter.measure(
+        one, options.repetitions, [&] { bar.update(before, total); }, &InterruptGuard::token());
     if (!result) return std::move(result).error();
     rows.push_back({*result, engine.threads()});
   }
@@ -202,12 +202,12 @@ void print_table(const Json& json) {
                     "depth", "batch", "threads", "tokens", "tokens/s", "GB/s", "of limit",
                     "G mac/s", "of limit"));
   for (const auto& r : json["results"]) {
-    print(fmt::format("{:<8} {:>8} {:>6} {:>8} {:>7} {:>11.1f} {:>8.1f} {:>7.1f}% {:>9.1f} {:>7.1f}%\n",
-                      r["mode"].get<std::string>(), r["depth"].get<int64_t>(),
-                      r["batch"].get<int64_t>(), r["threads"].get<int>(),
-                      r["tokens"].get<int64_t>(), r["tokens_per_s"].get<double>(),
-                      r["gb_per_s"].get<double>(), 100 * r["share_of_read_limit"].get<double>(),
-                      r["gmac_per_s"].get<double>(), 100 * r["share_of_gmac_limit"].get<double>()));
+    print(fmt::format(
+        "{:<8} {:>8} {:>6} {:>8} {:>7} {:>11.1f} {:>8.1f} {:>7.1f}% {:>9.1f} {:>7.1f}%\n",
+        r["mode"].get<std::string>(), r["depth"].get<int64_t>(), r["batch"].get<int64_t>(),
+        r["threads"].get<int>(), r["tokens"].get<int64_t>(), r["tokens_per_s"].get<double>(),
+        r["gb_per_s"].get<double>(), 100 * r["share_of_read_limit"].get<double>(),
+        r["gmac_per_s"].get<double>(), 100 * r["share_of_gmac_limit"].get<double>()));
   }
   for (const auto& r : json["results"]) {
     const double all = r["milliseconds"].get<double>();

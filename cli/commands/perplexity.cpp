@@ -56,12 +56,11 @@ void print_text(const TextEvaluation& result, const TextWindows& windows) {
     return fmt::format("{:.6g} +- {:.2g}", mean.value, mean.standard_error);
   };
   line("perplexity", with_error(result.perplexity));
-  line("tokens scored",
-       fmt::format("{} of {} in {} windows of {}; {} left out at the end", result.tokens_scored,
-                   result.tokens_evaluated, windows.n_windows(), windows.context_tokens,
-                   windows.left_out));
-  line("tokens/s", fmt::format("{:.1f}", static_cast<double>(result.tokens_evaluated) /
-                                             result.time.count()));
+  line("tokens scored", fmt::format("{} of {} in {} windows of {}; {} left out at the end",
+                                    result.tokens_scored, result.tokens_evaluated,
+                                    windows.n_windows(), windows.context_tokens, windows.left_out));
+  line("tokens/s",
+       fmt::format("{:.1f}", static_cast<double>(result.tokens_evaluated) / result.time.count()));
   if (!result.divergence) return;
   const auto& d = *result.divergence;
   line("base perplexity", with_error(d.base_perplexity));
@@ -88,7 +87,8 @@ Result<TextEvaluation> evaluate(Engine& engine, const TextWindows& windows,
   }
   std::optional<LogitsWriter> writer;
   if (!options.save.empty()) {
-    auto made = LogitsWriter::create(options.save, windows.tokens, engine.model().n_vocab());
+    auto made = LogitsWriter::create(options.save, windows.tokens, windows.context_tokens,
+                                     engine.model().n_vocab());
     if (!made) return std::move(made).error();
     writer = std::move(*made);
     how.save = &*writer;
@@ -109,8 +109,8 @@ int run(const Options& options) {
   if (!ready) return fail(ready.error());
   auto windows = cut_into_windows(*ready->loaded->tokenizer, *text, context);
   if (!windows) {
-    return fail({windows.error().code,
-                 fmt::format("'{}': {}", options.file, windows.error().message)});
+    return fail(
+        {windows.error().code, fmt::format("'{}': {}", options.file, windows.error().message)});
   }
   auto result = evaluate(*ready->engine, *windows, options);
   if (!result) return fail(result.error());
@@ -146,13 +146,19 @@ void add_perplexity(CLI::App& app, Run& run_later) {
   options->compute.declare_chunk_and_types(*command);
   declare_json(*command, options->json);
   command->footer(
-      "The text's tokens (spellings of control tokens count as text; BOS first where the model adds\n"
-      "one) are cut into windows of --ctx tokens that do not overlap, each evaluated from an empty\n"
-      "context; what is left at the end is left out. Where the model adds BOS it takes the place of\n"
-      "the first token of every window. Scored are the predictions of positions ctx/2 to ctx-2, as\n"
+      "The text's tokens (spellings of control tokens count as text; BOS first where the model "
+      "adds\n"
+      "one) are cut into windows of --ctx tokens that do not overlap, each evaluated from an "
+      "empty\n"
+      "context; what is left at the end is left out. Where the model adds BOS it takes the place "
+      "of\n"
+      "the first token of every window. Scored are the predictions of positions ctx/2 to ctx-2, "
+      "as\n"
       "llama.cpp's perplexity does.\n"
-      "An .npz file is numpy.savez(FILE, tokens=int32 [n], logits=float32 or float16 [n, n_vocab]);\n"
-      "row i holds the logits after token i of its window, all windows one after another.");
+      "An .npz file is numpy.savez(FILE, tokens=int32 [n], logits=float32 or float16 [n, "
+      "n_vocab]);\n"
+      "row i holds the logits after token i of its window, all windows one after another. With\n"
+      "ctx=int32, the tokens of a window, another --ctx is refused.");
   command->callback([options, &run_later] { run_later = [options] { return run(*options); }; });
 }
 

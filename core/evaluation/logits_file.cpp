@@ -56,6 +56,13 @@ Result<LogitsFile> LogitsFile::open(const std::string& path) {
                                    "'tokens' asks for",
                                    shape_text(*logits), tokens->shape[0]));
   }
+  if (archive->contains("ctx")) {
+    const auto ctx = archive->array("ctx");
+    if (!ctx) return about(path, ctx.error());
+    if (ctx->element != npy::Element::i32 || ctx->data.size() != sizeof(int32_t))
+      return wrong(path, fmt::format("'ctx' is {}, not one int32", shape_text(*ctx)));
+    std::memcpy(&file.context_tokens_.emplace(), ctx->data.data(), sizeof(int32_t));
+  }
   for (const char* name : {"tokens", "logits"}) {
     if (const auto s = archive->check_sum(name); !s) return about(path, s.error());
   }
@@ -80,10 +87,15 @@ void LogitsFile::row(int64_t i, std::span<float> values) const {
   }
 }
 
-Status LogitsFile::check(std::span<const TokenId> tokens, int64_t vocabulary) const {
+Status LogitsFile::check(std::span<const TokenId> tokens, int64_t context_tokens,
+                         int64_t vocabulary) const {
+  if (context_tokens_ && *context_tokens_ != context_tokens) {
+    return wrong(path(), fmt::format("its windows have {} tokens, not {} (see --ctx)",
+                                     *context_tokens_, context_tokens));
+  }
   if (n_vocab() != vocabulary) {
-    return wrong(path(), fmt::format("its vocabulary has {} tokens, the model's {}", n_vocab(),
-                                     vocabulary));
+    return wrong(
+        path(), fmt::format("its vocabulary has {} tokens, the model's {}", n_vocab(), vocabulary));
   }
   for (size_t i = 0; i < std::min(tokens.size(), tokens_.size()); ++i) {
     if (tokens[i] != tokens_[i]) {
@@ -101,7 +113,10 @@ Status LogitsFile::check(std::span<const TokenId> tokens, int64_t vocabulary) co
 }
 
 Result<LogitsWriter> LogitsWriter::create(const std::string& path, std::span<const TokenId> tokens,
-                                          int64_t n_vocab) {
+                                          int64_t context_tokens, int64_t n_vocab) {
+  if (context_tokens > INT32_MAX)
+    return make_error(ErrorCode::invalid_argument, "windows of {} tokens are too large",
+                      context_tokens);
   auto writer = npz::Writer::create(path);
   if (!writer) return std::move(writer).error();
   const auto n = static_cast<int64_t>(tokens.size());
@@ -109,6 +124,9 @@ Result<LogitsWriter> LogitsWriter::create(const std::string& path, std::span<con
   if (auto s = writer->begin("tokens", npy::Element::i32, tokens_shape); !s)
     return std::move(s).error();
   if (auto s = writer->write(std::as_bytes(tokens)); !s) return std::move(s).error();
+  if (auto s = writer->begin("ctx", npy::Element::i32, {}); !s) return std::move(s).error();
+  const auto ctx = static_cast<int32_t>(context_tokens);
+  if (auto s = writer->write(std::as_bytes(std::span(&ctx, 1))); !s) return std::move(s).error();
   const int64_t logits_shape[] = {n, n_vocab};
   if (auto s = writer->begin("logits", npy::Element::f32, logits_shape); !s)
     return std::move(s).error();

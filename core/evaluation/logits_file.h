@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -15,8 +16,9 @@
 namespace kvasir {
 
 /// An .npz file (numpy.savez, not compressed) with `tokens`, int32 [n], and `logits`, float32 or
-/// float16 [n, n_vocab]: row i holds the logits after tokens[0..i] of its window. Files may come
-/// from anywhere; every error names the file and what is wrong. Immutable and thread-safe.
+/// float16 [n, n_vocab]: row i holds the logits after token i of its window. `ctx`, an int32 alone,
+/// may say how many tokens a window has. Files may come from anywhere; every error names the file
+/// and what is wrong. Immutable and thread-safe.
 class LogitsFile {
  public:
   static Result<LogitsFile> open(const std::string& path);
@@ -30,21 +32,22 @@ class LogitsFile {
   void row(int64_t i, std::span<float> values) const;
 
   /// An error that names the first difference when the file is not about these tokens, or its
-  /// vocabulary has another size.
-  Status check(std::span<const TokenId> tokens, int64_t n_vocab) const;
+  /// vocabulary or windows have another size.
+  Status check(std::span<const TokenId> tokens, int64_t context_tokens, int64_t n_vocab) const;
 
  private:
   LogitsFile() = default;
   MappedFile file_;
   std::vector<TokenId> tokens_;
   npy::Array logits_;
+  std::optional<int32_t> context_tokens_;
 };
 
 /// Writes such a file row by row; it appears at `finish`, whole.
 class LogitsWriter {
  public:
   static Result<LogitsWriter> create(const std::string& path, std::span<const TokenId> tokens,
-                                     int64_t n_vocab);
+                                     int64_t context_tokens, int64_t n_vocab);
   /// The next rows, [any number][n_vocab].
   Status write(std::span<const float> rows);
   Status finish() { return writer_.finish(); }

@@ -59,8 +59,8 @@ Status SpeedMeter::fill(const SpeedCase& what, const std::function<void()>& prog
       if (auto s = sequence.rewind(0); !s) return s;
     }
     if (sequence.length() == what.depth) continue;
-    const auto tokens = random_tokens(what.depth, engine_.model().n_vocab(),
-                                      1000000 + static_cast<unsigned>(i));
+    const auto tokens =
+        random_tokens(what.depth, engine_.model().n_vocab(), 1000000 + static_cast<unsigned>(i));
     while (sequence.length() < what.depth) {
       const auto first = static_cast<size_t>(sequence.length());
       const auto n = std::min(chunk, what.depth - sequence.length());

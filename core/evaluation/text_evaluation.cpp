@@ -120,8 +120,9 @@ class Scorer {
 Result<TextWindows> cut_into_windows(const Tokenizer& tokenizer, std::string_view text,
                                      int64_t context_tokens) {
   if (context_tokens < kLeastWindow) {
-    return make_error(ErrorCode::invalid_argument, "windows of {} tokens are too small: {} at least",
-                      context_tokens, kLeastWindow);
+    return make_error(ErrorCode::invalid_argument,
+                      "windows of {} tokens are too small: {} at least", context_tokens,
+                      kLeastWindow);
   }
   auto ids = tokenizer.encode(text, SpecialTokens::as_text);
   if (!ids) return std::move(ids).error();
@@ -157,7 +158,7 @@ Result<TextEvaluation> evaluate_text(Engine& engine, const TextWindows& windows,
   const int64_t context = windows.context_tokens;
   const auto total = static_cast<int64_t>(windows.tokens.size());
   if (options.base != nullptr) {
-    if (auto s = options.base->check(windows.tokens, engine.model().n_vocab()); !s)
+    if (auto s = options.base->check(windows.tokens, context, engine.model().n_vocab()); !s)
       return std::move(s).error();
   }
   const auto start = std::chrono::steady_clock::now();

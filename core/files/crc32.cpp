@@ -6,7 +6,8 @@ namespace kvasir {
 namespace {
 
 // kTables[k][b]: the effect of byte b followed by k zero bytes. Eight bytes a step ("slicing by 8",
-// Kounavis and Berry 2005) run at 2 to 3 GB/s; byte by byte it is 0.4, longer than reading the file.
+// Kounavis and Berry 2005) run at 2 to 3 GB/s; byte by byte it is 0.4, longer than reading the
+// file.
 using Tables = std::array<std::array<uint32_t, 256>, 8>;
 
 constexpr Tables make_tables() {

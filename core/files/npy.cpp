@@ -125,13 +125,16 @@ class Dictionary {
 
 }  // namespace
 
-std::string_view element_name(Element element) { return traits(element).name; }
-size_t element_bytes(Element element) { return traits(element).bytes; }
+std::string_view element_name(Element element) {
+  return traits(element).name;
+}
+size_t element_bytes(Element element) {
+  return traits(element).bytes;
+}
 
 std::string header(Element element, std::span<const int64_t> shape) {
-  std::string dictionary =
-      fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': {}, }}",
-                  traits(element).descr, shape_text(shape));
+  std::string dictionary = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': {}, }}",
+                                       traits(element).descr, shape_text(shape));
   // Ends with a line break so that data starts at a multiple of 64.
   const size_t before = kMagic.size() + 4;
   const size_t total = (before + dictionary.size() + 1 + 63) / 64 * 64;
@@ -153,8 +156,8 @@ Result<Array> parse(std::span<const std::byte> bytes, std::string_view name) {
   if (version < 1 || version > 3)
     return make_error(ErrorCode::unsupported, "{} has version {} of NumPy's format", name, version);
   const size_t begin = version == 1 ? 10 : 12;
-  const uint64_t size =
-      version == 1 ? byte(8) | byte(9) << 8 : byte(8) | byte(9) << 8 | byte(10) << 16 | byte(11) << 24;
+  const uint64_t size = version == 1 ? byte(8) | byte(9) << 8
+                                     : byte(8) | byte(9) << 8 | byte(10) << 16 | byte(11) << 24;
   if (size > text.size() - begin)
     return make_error(ErrorCode::corrupt_file, "{} ends within its header of {} bytes", name, size);
   Dictionary dictionary(text.substr(begin, size));
@@ -172,9 +175,10 @@ Result<Array> parse(std::span<const std::byte> bytes, std::string_view name) {
     known = true;
   }
   if (!known) {
-    return make_error(ErrorCode::unsupported,
-                      "{} has elements of type '{}', not float32 (<f4), float16 (<f2) or int32 (<i4)",
-                      name, dictionary.descr.substr(0, 40));
+    return make_error(
+        ErrorCode::unsupported,
+        "{} has elements of type '{}', not float32 (<f4), float16 (<f2) or int32 (<i4)", name,
+        dictionary.descr.substr(0, 40));
   }
   array.shape = std::move(dictionary.shape);
   if (dictionary.fortran_order && array.shape.size() > 1) {
@@ -187,9 +191,9 @@ Result<Array> parse(std::span<const std::byte> bytes, std::string_view name) {
     if (needed) needed = checked_multiply(*needed, static_cast<uint64_t>(dimension));
   }
   if (!needed || *needed != array.data.size()) {
-    return make_error(ErrorCode::corrupt_file, "{} has {} bytes of data, not what shape {} of {} needs",
-                      name, array.data.size(), shape_text(array.shape),
-                      element_name(array.element));
+    return make_error(ErrorCode::corrupt_file,
+                      "{} has {} bytes of data, not what shape {} of {} needs", name,
+                      array.data.size(), shape_text(array.shape), element_name(array.element));
   }
   return array;
 }

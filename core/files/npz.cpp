@@ -161,8 +161,10 @@ Result<Member> locate(const Bytes& bytes, Entry entry) {
   }
   if (!bytes.has(entry.local_offset, kLocalBytes) ||
       bytes.u32(entry.local_offset) != kLocalSignature) {
-    return make_error(ErrorCode::corrupt_file, "'{}' does not begin at offset {} as the zip "
-                      "directory says", entry.name, entry.local_offset);
+    return make_error(ErrorCode::corrupt_file,
+                      "'{}' does not begin at offset {} as the zip "
+                      "directory says",
+                      entry.name, entry.local_offset);
   }
   const uint64_t data = entry.local_offset + kLocalBytes + bytes.u16(entry.local_offset + 26) +
                         bytes.u16(entry.local_offset + 28);
@@ -194,9 +196,9 @@ Result<Archive> Archive::parse(std::span<const std::byte> all) {
   auto& members = archive.members_;
   std::sort(members.begin(), members.end(),
             [](const Member& a, const Member& b) { return a.name < b.name; });
-  const auto twice = std::adjacent_find(
-      members.begin(), members.end(),
-      [](const Member& a, const Member& b) { return a.name == b.name; });
+  const auto twice =
+      std::adjacent_find(members.begin(), members.end(),
+                         [](const Member& a, const Member& b) { return a.name == b.name; });
   if (twice != members.end())
     return make_error(ErrorCode::corrupt_file, "there are two members '{}'", twice->name);
   return archive;

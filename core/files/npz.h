@@ -29,6 +29,8 @@ class Archive {
 
   std::span<const Member> members() const { return members_; }
 
+  bool contains(std::string_view name) const { return find(name).ok(); }
+
   /// The array of that name (without ".npy"). not_found lists the names that are there.
   Result<npy::Array> array(std::string_view name) const;
 
@@ -65,7 +67,7 @@ class Writer {
   };
   AtomicFile file_;
   uint64_t position_ = 0;
-  uint64_t data_begin_ = 0;   ///< of the member being written
+  uint64_t data_begin_ = 0;  ///< of the member being written
   uint64_t bytes_missing_ = 0;
   std::vector<Written> members_;
 };

@@ -10,8 +10,8 @@
 namespace kvasir::npz {
 namespace {
 
-constexpr uint16_t kVersion = 45;            // the first with zip64
-constexpr uint16_t kSizesBehind = 1U << 3;   // flag: a data descriptor follows
+constexpr uint16_t kVersion = 45;           // the first with zip64
+constexpr uint16_t kSizesBehind = 1U << 3;  // flag: a data descriptor follows
 constexpr uint16_t kFirstOfJanuary1980 = 0x21;
 constexpr uint32_t kIn64 = 0xFFFFFFFF;
 
@@ -56,7 +56,8 @@ Status Writer::begin(std::string_view name, npy::Element element, std::span<cons
   if (auto s = end_member(); !s) return s;
   std::optional<uint64_t> bytes = npy::element_bytes(element);
   for (const int64_t size : shape) {
-    if (bytes) bytes = size < 0 ? std::nullopt : checked_multiply(*bytes, static_cast<uint64_t>(size));
+    if (bytes)
+      bytes = size < 0 ? std::nullopt : checked_multiply(*bytes, static_cast<uint64_t>(size));
   }
   if (!bytes) {
     return make_error(ErrorCode::invalid_argument, "array '{}' has more bytes than can be counted",

@@ -142,12 +142,18 @@ class Perplexity(harness.CommandLineTest):
         windows, _ = self.windows(1)
         with zipfile.ZipFile(self.save("bos")) as archive:
             self.assertIsNone(archive.testzip())
-            self.assertEqual(archive.namelist(), ["tokens.npy", "logits.npy"])
-            tokens, logits = archive.read("tokens.npy"), archive.read("logits.npy")
+            self.assertEqual(archive.namelist(), ["tokens.npy", "ctx.npy", "logits.npy"])
+            tokens, ctx, logits = map(archive.read, archive.namelist())
         ids = [i for window in windows for i in window]
         self.assertEqual(tokens, npy("<i4", f"({len(ids)},)", struct.pack(f"<{len(ids)}i", *ids)))
+        self.assertEqual(ctx, npy("<i4", "()", struct.pack("<i", CONTEXT)))
         rows = [x for window in self.logits("bos", windows) for row in window for x in row]
         self.assertEqual(logits, npy("<f4", f"({len(ids)}, 259)", struct.pack(f"<{len(rows)}f", *rows)))
+
+    def test_a_base_of_other_windows_is_refused(self):
+        path = self.save("tiny")
+        message = self.refuse("perplexity", "tiny", "--file", self.folder / "text", "--ctx", 20, "--kl-base", path)
+        self.assertIn("windows have 40 tokens, not 20", message)
 
     def base(self, tokens=None, logits=None, name="made.npz", method=zipfile.ZIP_STORED):
         ids = [i for window in self.windows(None)[0] for i in window]

@@ -49,7 +49,8 @@ TEST_CASE("given that counting works, when something is allocated, then it is co
   CHECK(test::allocations.load() - before >= 3);
 }
 
-TEST_CASE("given an answer that was decoded before, when decoded again, then nothing is allocated") {
+TEST_CASE(
+    "given an answer that was decoded before, when decoded again, then nothing is allocated") {
   for (const int threads : {1, 3}) {
     for (const auto kv_type : {kv::KvType::f32, kv::KvType::f16}) {
       const auto engine = make_engine({.threads = threads, .kv_type = kv_type});

@@ -37,12 +37,14 @@ TEST_CASE("given probabilities 1/4 and 3/4, when scored, then the losses are the
   CHECK(std::abs(negative_log_likelihood(logits, 1) - std::log(4.0 / 3)) < 1e-7);
 }
 
-TEST_CASE("given logits of -inf, when scored, then they count as impossible and NaN does not hide") {
+TEST_CASE(
+    "given logits of -inf, when scored, then they count as impossible and NaN does not hide") {
   const std::vector<float> masked = {2, -kInfinity, 2};
   CHECK(near(negative_log_likelihood(masked, 0), std::log(2.0)));
   CHECK(negative_log_likelihood(masked, 1) == std::numeric_limits<double>::infinity());
   const float nan = std::numeric_limits<float>::quiet_NaN();
-  for (const auto& bad : {std::vector<float>{1, nan}, {nan, 1}, {1, kInfinity}, {-kInfinity, -kInfinity}}) {
+  for (const auto& bad :
+       {std::vector<float>{1, nan}, {nan, 1}, {1, kInfinity}, {-kInfinity, -kInfinity}}) {
     CHECK(std::isnan(negative_log_likelihood(bad, 0)));
     CHECK(std::isnan(divergence(bad, std::vector<float>{0, 0}).kl));
     CHECK(std::isnan(divergence(std::vector<float>{0, 0}, bad).kl));

@@ -41,9 +41,11 @@ TEST_CASE("given cases one after another, when measured, then each counts its ow
                    .max_logit_rows = 4});
   SpeedMeter meter(*tiny.engine);
   // Deeper, shallower, more and fewer sequences: what was filled before must not show.
-  const SpeedCase cases[] = {
-      {SpeedMode::prefill, 40, 0, 1}, {SpeedMode::decode, 5, 64, 4}, {SpeedMode::decode, 5, 0, 2},
-      {SpeedMode::prefill, 40, 80, 1}, {SpeedMode::decode, 7, 80, 3}};
+  const SpeedCase cases[] = {{SpeedMode::prefill, 40, 0, 1},
+                             {SpeedMode::decode, 5, 64, 4},
+                             {SpeedMode::decode, 5, 0, 2},
+                             {SpeedMode::prefill, 40, 80, 1},
+                             {SpeedMode::decode, 7, 80, 3}};
   for (const auto& what : cases) {
     const auto result = meter.measure(what, 2);
     REQUIRE_MESSAGE(result, (result ? "" : result.error().message));
@@ -56,8 +58,8 @@ TEST_CASE("given cases one after another, when measured, then each counts its ow
     CHECK(forward.attention_multiply_adds == what.batch * keys * 2 * 4 * 16 * 2);
     CHECK(result->time.count() > 0);
     CHECK((result->sampling.count() > 0) == (what.mode == SpeedMode::decode));
-    CHECK(result->tokens_per_s() == doctest::Approx(static_cast<double>(forward.rows) /
-                                                    result->seconds()));
+    CHECK(result->tokens_per_s() ==
+          doctest::Approx(static_cast<double>(forward.rows) / result->seconds()));
   }
 }
 

@@ -1,5 +1,6 @@
 // The reader on the corpus that make_npz.py makes (its good files were read by numpy.load), and the
-// writer by the reader; tests/cli/perplexity_test.py reads the writer's files with Python's zipfile.
+// writer by the reader; tests/cli/perplexity_test.py reads the writer's files with Python's
+// zipfile.
 #include "core/files/npz.h"
 
 #include <doctest/doctest.h>
@@ -43,7 +44,8 @@ std::string fault(const std::string& bytes) {
 
 }  // namespace
 
-TEST_CASE("given the corpus, when each file is read, then it is good or the error says what is wrong") {
+TEST_CASE(
+    "given the corpus, when each file is read, then it is good or the error says what is wrong") {
   // File -> what its error must name.
   const std::map<std::string, std::string> wrong = {
       {"ok_empty", "no array 'tokens' in it, only nothing"},
@@ -101,7 +103,9 @@ TEST_CASE("given the corpus, when each file is read, then it is good or the erro
   CHECK(bad >= 35);
 }
 
-TEST_CASE("given a good archive, when any one byte is changed, then reading ends, and cut it is refused") {
+TEST_CASE(
+    "given a good archive, when any one byte is changed, then reading ends, and cut it is "
+    "refused") {
   const std::string good = read(fs::path(KVASIR_NPZ_CORPUS) / "ok.npz");
   REQUIRE(fault(good).empty());
   for (size_t i = 0; i < good.size(); ++i) {
@@ -114,7 +118,8 @@ TEST_CASE("given a good archive, when any one byte is changed, then reading ends
   }
 }
 
-TEST_CASE("given arrays written in pieces, when read again, then shapes, types and bytes are the same") {
+TEST_CASE(
+    "given arrays written in pieces, when read again, then shapes, types and bytes are the same") {
   const auto path = fs::temp_directory_path() / ("kvasir-npz-" + std::to_string(getpid()) + ".npz");
   auto writer = npz::Writer::create(path.string());
   REQUIRE(writer);
@@ -180,7 +185,8 @@ TEST_CASE("given the check value of CRC-32, when summed in parts, then it is 0xC
   std::string longer;
   for (int i = 0; i < 100; ++i) longer += text;
   uint32_t by_bytes = 0;
-  for (size_t i = 0; i < longer.size(); ++i) by_bytes = crc32(bytes_of(longer).subspan(i, 1), by_bytes);
+  for (size_t i = 0; i < longer.size(); ++i)
+    by_bytes = crc32(bytes_of(longer).subspan(i, 1), by_bytes);
   CHECK(crc32(bytes_of(longer)) == by_bytes);
   CHECK(crc32({}) == 0);
 }
