@@ -22,11 +22,12 @@ class Peer:
     source: str            # folder of the sources inside the package
     bench_options: tuple   # at its best on a CPU
     one_token_options: tuple
+    batched_options: tuple  # of llama-batched-bench
 
 
 PEERS = (
-    Peer("llama.cpp", "llama-cpp-python", "0.3.36", "vendor/llama.cpp", (), ("--no-warmup",)),
-    Peer("ik_llama.cpp", "ik-llama-cpp-python", "0.1.5", "vendor/ik_llama.cpp", ("-rtr", "1", "-fa", "1"), ("-w", "0")),
+    Peer("llama.cpp", "llama-cpp-python", "0.3.36", "vendor/llama.cpp", (), ("--no-warmup",), ()),
+    Peer("ik_llama.cpp", "ik-llama-cpp-python", "0.1.5", "vendor/ik_llama.cpp", ("-rtr", "1", "-fa", "1"), ("-w", "0"), ("-rtr", "-fa")),
 )
 CMAKE_OPTIONS = ("-DCMAKE_BUILD_TYPE=Release", "-DGGML_NATIVE=ON", "-DLLAMA_CURL=OFF", "-DLLAMA_OPENSSL=OFF")
 
@@ -79,15 +80,15 @@ configure_file("${common}/build-info.cpp.in" "${common}/build-info.cpp" @ONLY)
 def build_of(peer):
     """Its build folder, with bin/llama-bench; built when it is not there (some minutes)."""
     folder = cache_folder() / f"build-{peer.package}-{peer.version}"
-    bench = folder / "bin" / "llama-bench"
-    if not bench.exists():
+    if not all((folder / "bin" / name).exists() for name in ("llama-bench", "llama-batched-bench")):
         source = source_of(peer) / peer.source
         complete(source)
         log = folder.parent / f"{folder.name}.log"
         say(f"building {peer.name} {peer.version} (log: {log})")
         with open(log, "w") as output:
             for command in (["cmake", "-S", source, "-B", folder, *CMAKE_OPTIONS],
-                            ["cmake", "--build", folder, "--parallel", str(os.cpu_count()), "--target", "llama-bench"]):
+                            ["cmake", "--build", folder, "--parallel", str(os.cpu_count()), "--target", "llama-bench",
+                             "llama-batched-bench"]):
                 done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT)
                 if done.returncode != 0:
                     raise package_index.Failure(f"{peer.name} does not build: see {log}")
