@@ -10,9 +10,13 @@
 namespace kvasir::kernels {
 namespace {
 
-int64_t element_bytes(WeightFormat format) { return format == WeightFormat::f32 ? 4 : 2; }
+int64_t element_bytes(WeightFormat format) {
+  return format == WeightFormat::f32 ? 4 : 2;
+}
 
-bool is_finite_bfloat(uint16_t bits) { return (bits & 0x7F80U) != 0x7F80U; }
+bool is_finite_bfloat(uint16_t bits) {
+  return (bits & 0x7F80U) != 0x7F80U;
+}
 
 template <class T, class IsFinite>
 bool pack_dense(const std::byte* source, size_t row_bytes, int64_t rows, int64_t n_columns,
@@ -83,9 +87,9 @@ int64_t format_columns(WeightFormat format) {
 
 const char* format_name(WeightFormat format) {
   static constexpr const char* kNames[] = {
-      "f32",    "f16",     "bf16",   "q4_0",  "q4_1",    "q5_0",  "q5_1",  "q8_0",  "iq4_nl",
-      "mxfp4",  "q2_k",    "q3_k",   "q4_k",  "q5_k",    "q6_k",  "iq4_xs", "iq2_xxs", "iq2_xs",
-      "iq2_s",  "iq3_xxs", "iq3_s",  "iq1_s", "iq1_m",   "tq1_0", "tq2_0"};
+      "f32",   "f16",     "bf16",  "q4_0",  "q4_1",  "q5_0",  "q5_1",   "q8_0",    "iq4_nl",
+      "mxfp4", "q2_k",    "q3_k",  "q4_k",  "q5_k",  "q6_k",  "iq4_xs", "iq2_xxs", "iq2_xs",
+      "iq2_s", "iq3_xxs", "iq3_s", "iq1_s", "iq1_m", "tq1_0", "tq2_0"};
   static_assert(sizeof(kNames) / sizeof(kNames[0]) == static_cast<size_t>(WeightFormat::count));
   return format < WeightFormat::count ? kNames[static_cast<size_t>(format)] : "?";
 }
@@ -115,8 +119,8 @@ bool pack_panel(WeightFormat format, const std::byte* source, size_t source_row_
       return pack_dense<uint16_t>(start, source_row_bytes, rows, n_columns, destination,
                                   is_finite_bfloat);
     default:
-      return pack_quantized(*formats::find_format(format), start, source_row_bytes, rows,
-                            n_columns, destination);
+      return pack_quantized(*formats::find_format(format), start, source_row_bytes, rows, n_columns,
+                            destination);
   }
 }
 
@@ -133,12 +137,12 @@ void unpack_row(const PackedMatrix& weights, int64_t row, float* values) {
   const std::byte* codes = panel + formats::scales_part_bytes(*format, n_groups);
   for (int64_t g = 0; g < n_groups; ++g) {
     formats::RowGroup group;
-    format->read(panel + g * format->scale_bytes, codes + g * format->code_bytes,
-                 row % kPanelRows, group);
+    format->read(panel + g * format->scale_bytes, codes + g * format->code_bytes, row % kPanelRows,
+                 group);
     for (int64_t c = 0; c < format->group_columns; ++c) {
       const int64_t s = c / sub_columns;
-      float value = (group.d * static_cast<float>(group.scales[s])) *
-                    static_cast<float>(group.codes[c]);
+      float value =
+          (group.d * static_cast<float>(group.scales[s])) * static_cast<float>(group.codes[c]);
       if (format->has_minimum) value = value + group.m * static_cast<float>(group.minimums[s]);
       values[g * format->group_columns + c] = value;
     }

@@ -1,7 +1,7 @@
-// Products of quantised weights in the shapes of a 135M Llama (blocks of 32) and a 1.5B Qwen (of 256): one row (weights from memory or L3),
-// a few (batch decoding), many (prefill). "mul_add/s" counts multiply-adds, "bytes/s" packed
-// weights.
-// quantized/ISA/peak is the limit they are held against.
+// Products of quantised weights in the shapes of a 135M Llama (blocks of 32) and a 1.5B Qwen (of
+// 256): one row (weights from memory or L3), a few (batch decoding), many (prefill). "mul_add/s"
+// counts multiply-adds, "bytes/s" packed weights. quantized/ISA/peak is the limit they are held
+// against.
 #include "benchmarks/kernels/tables.h"
 #include "tests/kernels/file_blocks.h"
 
@@ -22,7 +22,8 @@ void run_quantized(benchmark::State& state, const KernelTable* table, WeightForm
   const size_t bytes = panel_bytes * static_cast<size_t>(n_panels);
   Memory weights(bytes);
   // One panel's rows again and again: what they hold changes no speed.
-  const auto source = test::file_matrix(format, kPanelRows, shape.n_columns, 1, test::Codes::random);
+  const auto source =
+      test::file_matrix(format, kPanelRows, shape.n_columns, 1, test::Codes::random);
   for (int64_t panel = 0; panel < n_panels; ++panel) {
     pack_panel(format, source.data(), test::file_row_bytes(format, shape.n_columns), kPanelRows,
                shape.n_columns, 0, weights.data() + panel_bytes * static_cast<size_t>(panel));
@@ -32,7 +33,8 @@ void run_quantized(benchmark::State& state, const KernelTable* table, WeightForm
   const int64_t codes_stride = (shape.n_columns + 63) / 64 * 64;
   Memory codes(static_cast<size_t>(n_rows * codes_stride));
   std::vector<ActivationGroup> groups(static_cast<size_t>(n_rows * (shape.n_columns / 32)));
-  std::vector<WideActivationGroup> wide_groups(static_cast<size_t>(n_rows * (shape.n_columns / 256)));
+  std::vector<WideActivationGroup> wide_groups(
+      static_cast<size_t>(n_rows * (shape.n_columns / 256)));
   const auto* code_rows = reinterpret_cast<const int8_t*>(codes.data());
   Activations input{n_rows, shape.n_columns};
   input.codes_stride = codes_stride;
@@ -87,11 +89,10 @@ void register_quantized() {
         for (const int64_t n_rows : {1, 2, 4, 8, 16, 64, 512}) {
           if (n_rows > 64 && shape.n_outputs > 10000)
             continue;  // a prompt's last row asks for logits
-          const std::string name = std::string("quantized/") + table->name + "/" +
-                                   format_name(format) +
-                                   "/outputs:" + std::to_string(shape.n_outputs) +
-                                   "/columns:" + std::to_string(shape.n_columns) +
-                                   "/rows:" + std::to_string(n_rows);
+          const std::string name =
+              std::string("quantized/") + table->name + "/" + format_name(format) +
+              "/outputs:" + std::to_string(shape.n_outputs) +
+              "/columns:" + std::to_string(shape.n_columns) + "/rows:" + std::to_string(n_rows);
           benchmark::RegisterBenchmark(name.c_str(), run_quantized, table, format, n_rows, shape);
         }
       }

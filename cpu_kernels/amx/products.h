@@ -1,4 +1,5 @@
-// Products with an unpacked tile on AMX: 16 rows of activations at a time, what is left on AVX-512 VNNI.
+// Products with an unpacked tile on AMX: 16 rows of activations at a time, what is left on AVX-512
+// VNNI.
 #pragma once
 
 #include "cpu_kernels/amx/vocabulary.h"
@@ -15,7 +16,8 @@ using generic::Rows;
 
 /// The same shape with code for few numbers of rows: they only end a batch.
 template <class S>
-using RareShape = generic::Shape<S::kCode, S::kColumns, S::kSubBlocks, S::kLow, S::kOffsetShift, Rows::some>;
+using RareShape =
+    generic::Shape<S::kCode, S::kColumns, S::kSubBlocks, S::kLow, S::kOffsetShift, Rows::some>;
 
 template <class V, class Shape>
 struct Products {
@@ -25,7 +27,8 @@ struct Products {
   using Micro = generic::MicroKernel<Groups>;
   using Tiles = typename V::Tiles;
   static constexpr int kRows = 16;
-  static constexpr int kLines = Micro::kSubLines;  ///< of a product of tiles: one sub-block, or a slab
+  static constexpr int kLines =
+      Micro::kSubLines;  ///< of a product of tiles: one sub-block, or a slab
 
   /// totals[m] of one group.
   template <class GroupRows>
@@ -49,7 +52,8 @@ struct Products {
       } else {
 #pragma GCC unroll 16
         for (int m = 0; m < kRows; ++m) {
-          totals[m] = V::add(totals[m], V::load_ints(reinterpret_cast<const std::byte*>(sums + m * 16)));
+          totals[m] =
+              V::add(totals[m], V::load_ints(reinterpret_cast<const std::byte*>(sums + m * 16)));
         }
       }
     }
@@ -96,8 +100,8 @@ struct Products {
     }
     if (row < block_end) {
       // The sums of these rows lie where the whole block's do.
-      generic::TileProducts<V, RareShape<Shape>>::multiply_rows_from(task, scratch, panel, block, row,
-                                                                    block_end, first, end);
+      generic::TileProducts<V, RareShape<Shape>>::multiply_rows_from(task, scratch, panel, block,
+                                                                     row, block_end, first, end);
     }
   }
 };

@@ -7,7 +7,8 @@
 
 namespace kvasir::kernels::amx {
 
-/// Three tiles of the CPU: sums [16][16] int32, activations [16][4 * lines] int8, codes [lines][64] u8.
+/// Three tiles of the CPU: sums [16][16] int32, activations [16][4 * lines] int8, codes [lines][64]
+/// u8.
 struct CpuTiles {
   /// For slabs of `lines` lines of 4 columns.
   KVASIR_INLINE void configure(int lines) {

@@ -1,5 +1,6 @@
-#include "cpu_kernels/avxvnni/vocabulary.h"
 #include "cpu_kernels/generic/table.h"
+
+#include "cpu_kernels/avxvnni/vocabulary.h"
 
 namespace kvasir::kernels::avxvnni {
 

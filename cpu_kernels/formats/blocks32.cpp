@@ -1,11 +1,11 @@
 // Formats with blocks of 32: Q4_0 Q4_1 Q5_0 Q5_1 Q8_0, IQ4_NL and MXFP4.
 //
-// File blocks (https://github.com/ggml-org/ggml, and for MXFP4 the OCP Microscaling specification): the scales
-// d (and m) as halves, for MXFP4 one byte of exponent; Q5: 32 bits, the highest bit of each code; 16 bytes, byte i
-// holding code i (low nibble) and code i + 16; Q8_0: 32 bytes.
+// File blocks (https://github.com/ggml-org/ggml, and for MXFP4 the OCP Microscaling specification):
+// the scales d (and m) as halves, for MXFP4 one byte of exponent; Q5: 32 bits, the highest bit of
+// each code; 16 bytes, byte i holding code i (low nibble) and code i + 16; Q8_0: 32 bytes.
 //
-// In a panel, scales of a group: [16 d] halves, then [16 m] halves where there is m (MXFP4: [16] bytes); codes: a
-// slab, see slabs.h.
+// In a panel, scales of a group: [16 d] halves, then [16 m] halves where there is m (MXFP4: [16]
+// bytes); codes: a slab, see slabs.h.
 #include "cpu_kernels/formats/tables.h"
 #include "cpu_kernels/formats/value_lists.h"
 

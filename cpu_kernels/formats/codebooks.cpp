@@ -1,10 +1,13 @@
-// Formats whose codes are places in a codebook of vectors: IQ1_S IQ1_M, IQ2_XXS IQ2_XS IQ2_S, IQ3_XXS IQ3_S.
+// Formats whose codes are places in a codebook of vectors: IQ1_S IQ1_M, IQ2_XXS IQ2_XS IQ2_S,
+// IQ3_XXS IQ3_S.
 //
-// In a panel, scales of a group: [16 d] halves; codes: the file's blocks of the 16 rows, without their d where it
-// is one half (IQ1_M spreads it over its scales and stays whole), each row's at row * (code_bytes / 16).
+// In a panel, scales of a group: [16 d] halves; codes: the file's blocks of the 16 rows, without
+// their d where it is one half (IQ1_M spreads it over its scales and stays whole), each row's at
+// row * (code_bytes / 16).
 //
-// The integers are those of the formulas made whole: IQ2: d (0.5 + s) / 4 = (d / 8) (2s + 1); IQ3_XXS: d (0.5 + s)
-// / 2 = (d / 4) (2s + 1); IQ1: d (2s + 1) (v +- 1/8) = (d / 8) (2s + 1) (8v +- 1).
+// The integers are those of the formulas made whole: IQ2: d (0.5 + s) / 4 = (d / 8) (2s + 1);
+// IQ3_XXS: d (0.5 + s) / 2 = (d / 4) (2s + 1); IQ1: d (2s + 1) (v +- 1/8) = (d / 8) (2s + 1) (8v +-
+// 1).
 #include <array>
 
 #include "cpu_kernels/formats/tables.h"
@@ -74,7 +77,8 @@ constexpr std::array<uint8_t, 128> signs_of_seven() {
 }
 constexpr auto kSigns = signs_of_seven();
 
-/// Eight positive bytes, those with a sign bit turned negative: (v ^ -1) + 1 never carries for v > 0.
+/// Eight positive bytes, those with a sign bit turned negative: (v ^ -1) + 1 never carries for v >
+/// 0.
 void put_signed(uint64_t magnitudes, uint8_t signs, int8_t* codes) {
   const uint64_t mask = kMasks[signs];
   const uint64_t word = (magnitudes ^ mask) + (mask & 0x0101010101010101U);
@@ -93,9 +97,12 @@ void start(const std::byte* scales, int64_t row, float factor, RowGroup& group) 
   group.m = 0.0F;
 }
 
-int16_t odd(uint32_t s) { return static_cast<int16_t>(2 * s + 1); }
+int16_t odd(uint32_t s) {
+  return static_cast<int16_t>(2 * s + 1);
+}
 
-// -- IQ2_XXS: d; for 32 columns: 4 places of 8 bits, then 4 x 7 bits of signs and 4 of scale --------------------
+// -- IQ2_XXS: d; for 32 columns: 4 places of 8 bits, then 4 x 7 bits of signs and 4 of scale
+// --------------------
 
 void read_iq2_xxs(const std::byte* scales, const std::byte* codes, int64_t row, RowGroup& group) {
   start(scales, row, 0.125F, group);
@@ -109,7 +116,8 @@ void read_iq2_xxs(const std::byte* scales, const std::byte* codes, int64_t row, 
   }
 }
 
-// -- IQ2_XS: d; 32 x (9 bits of place, 7 of signs); 16 x 4 bits of scale -----------------------------------------
+// -- IQ2_XS: d; 32 x (9 bits of place, 7 of signs); 16 x 4 bits of scale
+// -----------------------------------------
 
 void read_iq2_xs(const std::byte* scales, const std::byte* codes, int64_t row, RowGroup& group) {
   start(scales, row, 0.125F, group);
@@ -122,7 +130,8 @@ void read_iq2_xs(const std::byte* scales, const std::byte* codes, int64_t row, R
     group.scales[s] = odd((byte_at(at + 64 + s / 2) >> (s % 2 * 4)) & 15U);
 }
 
-// -- IQ2_S: d; 32 low bytes of places; 32 bytes of signs; 8 bytes, 2 highest bits of 4 places each; scales --------
+// -- IQ2_S: d; 32 low bytes of places; 32 bytes of signs; 8 bytes, 2 highest bits of 4 places each;
+// scales --------
 
 void read_iq2_s(const std::byte* scales, const std::byte* codes, int64_t row, RowGroup& group) {
   start(scales, row, 0.125F, group);
@@ -135,7 +144,8 @@ void read_iq2_s(const std::byte* scales, const std::byte* codes, int64_t row, Ro
     group.scales[s] = odd((byte_at(at + 72 + s / 2) >> (s % 2 * 4)) & 15U);
 }
 
-// -- IQ3_XXS: d; 64 places of 4 elements; for 32 columns 4 x 7 bits of signs and 4 of scale ------------------------
+// -- IQ3_XXS: d; 64 places of 4 elements; for 32 columns 4 x 7 bits of signs and 4 of scale
+// ------------------------
 
 void read_iq3_xxs(const std::byte* scales, const std::byte* codes, int64_t row, RowGroup& group) {
   start(scales, row, 0.25F, group);
@@ -145,14 +155,15 @@ void read_iq3_xxs(const std::byte* scales, const std::byte* codes, int64_t row, 
     group.scales[s] = odd(signs >> 28);
     for (int i = 0; i < 4; ++i) {
       const std::byte* places = at + s * 8 + i * 2;
-      const uint64_t vector = kBook3Xxs[byte_at(places)] |
-                              static_cast<uint64_t>(kBook3Xxs[byte_at(places + 1)]) << 32;
+      const uint64_t vector =
+          kBook3Xxs[byte_at(places)] | static_cast<uint64_t>(kBook3Xxs[byte_at(places + 1)]) << 32;
       put_signed(vector, kSigns[(signs >> (7 * i)) & 127U], group.codes + s * 32 + i * 8);
     }
   }
 }
 
-// -- IQ3_S: d; 64 low bytes of places; 8 bytes of their highest bits; 32 bytes of signs; 8 x 4 bits of scale -------
+// -- IQ3_S: d; 64 low bytes of places; 8 bytes of their highest bits; 32 bytes of signs; 8 x 4 bits
+// of scale -------
 
 void read_iq3_s(const std::byte* scales, const std::byte* codes, int64_t row, RowGroup& group) {
   start(scales, row, 1.0F, group);
@@ -178,7 +189,8 @@ void put_shifted(uint64_t eight_v, bool minus, int8_t* codes) {
   std::memcpy(codes, &word, sizeof(word));
 }
 
-// -- IQ1_S: d; 32 low bytes of places; 8 x (4 x 3 highest bits, 3 bits of scale, 1 of sign of the shift) -----------
+// -- IQ1_S: d; 32 low bytes of places; 8 x (4 x 3 highest bits, 3 bits of scale, 1 of sign of the
+// shift) -----------
 
 void read_iq1_s(const std::byte* scales, const std::byte* codes, int64_t row, RowGroup& group) {
   start(scales, row, 0.125F, group);
@@ -193,8 +205,10 @@ void read_iq1_s(const std::byte* scales, const std::byte* codes, int64_t row, Ro
   }
 }
 
-// -- IQ1_M: 32 low bytes of places; 16 bytes, nibble i % 2: 3 highest bits and the shift's sign of place i; 4 words
-//    of 4 x 3 bits of scale and, highest first in the last, 4 bits of d -------------------------------------------
+// -- IQ1_M: 32 low bytes of places; 16 bytes, nibble i % 2: 3 highest bits and the shift's sign of
+// place i; 4 words
+//    of 4 x 3 bits of scale and, highest first in the last, 4 bits of d
+//    -------------------------------------------
 
 bool pack_iq1_m(const std::byte* block, int64_t row, std::byte* scales, std::byte* codes) {
   std::memcpy(codes + row * 56, block, 56);

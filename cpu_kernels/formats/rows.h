@@ -7,9 +7,13 @@
 
 namespace kvasir::kernels::formats {
 
-inline bool is_finite_half(uint16_t half) { return (half & 0x7C00U) != 0x7C00U; }
+inline bool is_finite_half(uint16_t half) {
+  return (half & 0x7C00U) != 0x7C00U;
+}
 
-inline float half_at(const std::byte* at) { return scalar::half_to_float(load_u16(at)); }
+inline float half_at(const std::byte* at) {
+  return scalar::half_to_float(load_u16(at));
+}
 
 /// Copies a half to the row's place among 16; false when it is NaN or infinite.
 inline bool pack_half(uint16_t half, int64_t row, std::byte* halves) {
@@ -17,7 +21,9 @@ inline bool pack_half(uint16_t half, int64_t row, std::byte* halves) {
   return is_finite_half(half);
 }
 
-inline uint8_t byte_at(const std::byte* at) { return static_cast<uint8_t>(*at); }
+inline uint8_t byte_at(const std::byte* at) {
+  return static_cast<uint8_t>(*at);
+}
 
 /// Scales of sub-blocks 2p and 2p + 1 lie side by side: [pair][16 rows][2] bytes.
 inline int64_t pair_place(int64_t sub_block, int64_t row) {

@@ -4,7 +4,8 @@
 //   4 bits  4 lines: byte j of line q holds code j of line 2q (low nibble) and of line 2q + 1
 //   2 bits  2 lines: bits 2i, 2i + 1 of line h are line 4h + i
 //   5, 3    the 4 or 2 lowest bits as above, then one line: bit i is the highest bit of line i
-//   6       the 4 lowest bits as above, then two lines: bits 2i, 2i + 1 of the h-th are those of line 4h + i
+//   6       the 4 lowest bits as above, then two lines: bits 2i, 2i + 1 of the h-th are those of
+//   line 4h + i
 //
 // Four codes of a row are handled as the bytes of one 32-bit word.
 #pragma once
@@ -20,14 +21,18 @@ inline uint32_t load_word(const std::byte* at) {
   std::memcpy(&word, at, sizeof(word));
   return word;
 }
-inline void store_word(std::byte* at, uint32_t word) { std::memcpy(at, &word, sizeof(word)); }
+inline void store_word(std::byte* at, uint32_t word) {
+  std::memcpy(at, &word, sizeof(word));
+}
 inline uint16_t load_u16(const std::byte* at) {
   uint16_t value;
   std::memcpy(&value, at, sizeof(value));
   return value;
 }
 
-constexpr uint32_t every_byte(uint32_t b) { return b * 0x01010101U; }
+constexpr uint32_t every_byte(uint32_t b) {
+  return b * 0x01010101U;
+}
 
 template <int kBits>
 constexpr int64_t slab_bytes() {

@@ -1,9 +1,10 @@
 // TQ1_0 and TQ2_0: weights of -d, 0 and d.
 //
-// In a panel, scales of a group: [16 d] halves. Codes of TQ2_0: 8 slabs of 2 bits; of TQ1_0: 13 lines of 64 bytes,
-// byte 4r + j of line b: code j of row r of lines 5b to 5b + 4 (the last one: 4 lines), as the file spells five of
-// them in a byte: the number 81 t0 + 27 t1 + 9 t2 + 3 t3 + t4, t in 0..2, times 256 / 243 and rounded up. Digit i
-// comes back as the carry of three times the byte times 3^i.
+// In a panel, scales of a group: [16 d] halves. Codes of TQ2_0: 8 slabs of 2 bits; of TQ1_0: 13
+// lines of 64 bytes, byte 4r + j of line b: code j of row r of lines 5b to 5b + 4 (the last one: 4
+// lines), as the file spells five of them in a byte: the number 81 t0 + 27 t1 + 9 t2 + 3 t3 + t4, t
+// in 0..2, times 256 / 243 and rounded up. Digit i comes back as the carry of three times the byte
+// times 3^i.
 #include <array>
 
 #include "cpu_kernels/formats/tables.h"
@@ -35,8 +36,10 @@ void put_digits(const std::byte* bytes, uint8_t* digits) {
   }
 }
 
-// -- TQ1_0: 32 bytes, digit i of byte c: column 32i + c; 16 bytes, digit i of byte c: column 160 + 16i + c;
-//    4 bytes, digit i of byte c: column 240 + 4i + c; d ----------------------------------------------------------
+// -- TQ1_0: 32 bytes, digit i of byte c: column 32i + c; 16 bytes, digit i of byte c: column 160 +
+// 16i + c;
+//    4 bytes, digit i of byte c: column 240 + 4i + c; d
+//    ----------------------------------------------------------
 
 bool pack_tq1_0(const std::byte* block, int64_t row, std::byte* scales, std::byte* codes) {
   uint8_t digits[260];
@@ -65,14 +68,14 @@ void read_tq1_0(const std::byte* scales, const std::byte* codes, int64_t row, Ro
   }
 }
 
-// -- TQ2_0: 64 bytes as Q2_K; d ----------------------------------------------------------------------------------
+// -- TQ2_0: 64 bytes as Q2_K; d
+// ----------------------------------------------------------------------------------
 
 bool pack_tq2_0(const std::byte* block, int64_t row, std::byte* scales, std::byte* codes) {
   for (int slab = 0; slab < 8; ++slab) {
     uint32_t lines[8];
     for (int i = 0; i < 8; ++i) {
-      lines[i] =
-          (load_word(block + slab / 4 * 32 + 4 * i) >> (slab % 4 * 2)) & every_byte(3);
+      lines[i] = (load_word(block + slab / 4 * 32 + 4 * i) >> (slab % 4 * 2)) & every_byte(3);
     }
     pack_slab<2>(lines, row, codes + slab * slab_bytes<2>());
   }

@@ -1,6 +1,6 @@
-// Products of quantised weights and int8 activations: one driver for every format and instruction set.
-// quantized_formats.h: what a format is made of; quantized_groups.h: where its groups lie; quantized_rows.h: the
-// inner loops.
+// Products of quantised weights and int8 activations: one driver for every format and instruction
+// set. quantized_formats.h: what a format is made of; quantized_groups.h: where its groups lie;
+// quantized_rows.h: the inner loops.
 #pragma once
 
 #include "cpu_kernels/generic/quantized_rows.h"
@@ -13,7 +13,8 @@ constexpr bool has_code(int n) {
   return kRows == Rows::each || n == 1 || n == 2 || n == 4 || n == 8 || n == 12;
 }
 
-/// use(Constant<rows>, row) with the largest number of rows, at most n and kMost, that has code. Returns it.
+/// use(Constant<rows>, row) with the largest number of rows, at most n and kMost, that has code.
+/// Returns it.
 template <int kMost, Rows kRows, class Use>
 KVASIR_INLINE int64_t use_largest(int64_t n, int64_t row, const Use& use) {
   if constexpr (has_code<kRows>(kMost)) {
@@ -26,8 +27,8 @@ KVASIR_INLINE int64_t use_largest(int64_t n, int64_t row, const Use& use) {
   return 1;
 }
 
-/// Calls use(Constant<n>, row) for passes over rows [first, end) of at most kMost, as equal as they can
-/// be: 13 rows as 7 + 6 run 15% faster than as 12 + 1.
+/// Calls use(Constant<n>, row) for passes over rows [first, end) of at most kMost, as equal as they
+/// can be: 13 rows as 7 + 6 run 15% faster than as 12 + 1.
 template <int kMost, Rows kRows, class Use>
 KVASIR_INLINE void for_passes(int64_t first, int64_t end, const Use& use) {
   for (int64_t row = first; row < end;) {
@@ -76,7 +77,8 @@ struct TileProducts {
   }
 };
 
-/// Unpacks groups [first, end) of a panel into the tile: in registers, or row by row from the definition.
+/// Unpacks groups [first, end) of a panel into the tile: in registers, or row by row from the
+/// definition.
 template <class Format>
 struct Unpack {
   using V = typename Format::Vocabulary;
@@ -98,9 +100,10 @@ struct Unpack {
     for (int64_t g = first; g < end; ++g) {
       for (int64_t slab = 0; slab < Shape::kSlabs; ++slab) {
         std::byte* lines = scratch.lines + ((g - first) * Shape::kSlabs + slab) * 512;
-        Groups::for_lines(w, g, slab, [&](const auto& line, auto i) __attribute__((always_inline)) {
-          V::store_line(lines + i.value * 64, line);
-        });
+        Groups::for_lines(
+            w, g, slab, [&](const auto& line, auto i) __attribute__((always_inline)) {
+              V::store_line(lines + i.value * 64, line);
+            });
       }
       V::F::store(scratch.scales + (g - first) * 32, Groups::scale(w, g));
       if constexpr (Shape::kLow != Low::none)
@@ -118,7 +121,8 @@ struct Unpack {
 
   /// Four signed codes as Dot takes them.
   KVASIR_INLINE uint32_t biased(uint32_t word) {
-    constexpr uint32_t kBias = Shape::kOffsetShift < 0 ? 0U : (1U << (Shape::kOffsetShift & 7)) * 0x01010101U;
+    constexpr uint32_t kBias =
+        Shape::kOffsetShift < 0 ? 0U : (1U << (Shape::kOffsetShift & 7)) * 0x01010101U;
     return ((word & 0x7F7F7F7FU) + (kBias & 0x7F7F7F7FU)) ^ ((word ^ kBias) & 0x80808080U);
   }
 
@@ -127,7 +131,8 @@ struct Unpack {
     const formats::Format& format = *formats::find_format(Format::kFormat);
     const PackedMatrix& m = *task.weights;
     const std::byte* scales = m.panels + static_cast<size_t>(panel) * m.panel_bytes;
-    const std::byte* codes = scales + formats::scales_part_bytes(format, m.n_columns / Shape::kColumns);
+    const std::byte* codes =
+        scales + formats::scales_part_bytes(format, m.n_columns / Shape::kColumns);
     for (int64_t g = first; g < end; ++g) {
       for (int64_t r = 0; r < kPanelRows; ++r) {
         formats::RowGroup row;
@@ -174,9 +179,9 @@ struct QuantizedMatmul {
   /// Few rows: no tile, each panel is read from memory once and at most another time from L1.
   static void stream(const MatmulTask& task) {
     for (int64_t panel = task.first_panel; panel < task.end_panel; ++panel) {
-      for_passes<V::kQuantizedRows, Shape::kRows>(0, task.input->n_rows, [&](auto rows, int64_t row) {
-        stream_panel<decltype(rows)::value>(task, panel, row);
-      });
+      for_passes<V::kQuantizedRows, Shape::kRows>(
+          0, task.input->n_rows,
+          [&](auto rows, int64_t row) { stream_panel<decltype(rows)::value>(task, panel, row); });
     }
   }
 
@@ -188,7 +193,8 @@ struct QuantizedMatmul {
       const int64_t block_end = n_rows - block < kBlockRows ? n_rows : block + kBlockRows;
       for (int64_t panel = task.first_panel; panel < task.end_panel; ++panel) {
         for (int64_t first = 0; first < n_groups; first += kTileGroupsHere) {
-          const int64_t end = n_groups - first < kTileGroupsHere ? n_groups : first + kTileGroupsHere;
+          const int64_t end =
+              n_groups - first < kTileGroupsHere ? n_groups : first + kTileGroupsHere;
           Unpack<Format>::run(task, panel, first, end, scratch);
           Products<V, Shape>::multiply_rows(task, scratch, panel, block, block_end, first, end);
         }

@@ -1,5 +1,5 @@
-// How instruction sets read each quantised format: what a product of it is made of, and its lines out of a panel.
-// cpu_kernels/formats defines the layouts.
+// How instruction sets read each quantised format: what a product of it is made of, and its lines
+// out of a panel. cpu_kernels/formats defines the layouts.
 #pragma once
 
 #include <utility>
@@ -30,8 +30,8 @@ KVASIR_INLINE void for_constants(const Use& use) {
 
 enum class Low { none, shared, each };  ///< a minimum: none; 1 for the whole group; one a sub-block
 
-/// Every number of rows has code of its own, or (rare formats) only some have: each costs 0.15 s of compiling
-/// and 4 KB. Without the others, 5 rows run as 4 + 1.
+/// Every number of rows has code of its own, or (rare formats) only some have: each costs 0.15 s of
+/// compiling and 4 KB. Without the others, 5 rows run as 4 + 1.
 enum class Rows { each, some };
 
 /// What the inner loops need to know of a format; those of one shape share them.
@@ -53,7 +53,8 @@ struct Shape {
 template <class V>
 constexpr int kSignedShift = V::kSignedBias == 0 ? -1 : 7;
 
-// -- lines of a slab of 32 columns, see formats/slabs.h -----------------------------------------------------------
+// -- lines of a slab of 32 columns, see formats/slabs.h
+// -----------------------------------------------------------
 
 /// use(line, Constant<index>) for each of the 8 lines, in order.
 template <class V, int kBits>
@@ -102,9 +103,10 @@ template <class V, const int8_t (&kValues)[16], int kBias>
 struct ListSlab {
   template <class Use>
   KVASIR_INLINE void for_lines(const std::byte* slab, const Use& use) {
-    Slab<V, 4>::for_lines(slab, [&](const auto& line, auto i) __attribute__((always_inline)) {
-      use(V::template look_up<kBias>(line, kValues), i);
-    });
+    Slab<V, 4>::for_lines(
+        slab, [&](const auto& line, auto i) __attribute__((always_inline)) {
+          use(V::template look_up<kBias>(line, kValues), i);
+        });
   }
 };
 
@@ -126,7 +128,8 @@ struct SignedSlab {
   }
 };
 
-// -- formats -------------------------------------------------------------------------------------------------------
+// -- formats
+// -------------------------------------------------------------------------------------------------------
 
 /// Bytes of a group's two parts, and lines of the slab at `codes + slab * kSlabBytes`.
 template <class V, class ShapeOf, class Lines, int kScaleBytesOf, int kSlabBytesOf>
@@ -155,7 +158,8 @@ struct Q4_1 : Streamed<V, Shape<Code::u4, 32, 1, Low::shared, -1>, Slab<V, 4>, 6
 template <class V>
 struct Q5_0 : Streamed<V, Shape<Code::u5, 32, 1, Low::none, 4>, Slab<V, 5>, 32, 320> {};
 template <class V>
-struct Q5_1 : Streamed<V, Shape<Code::u5, 32, 1, Low::shared, -1, Rows::some>, Slab<V, 5>, 64, 320> {};
+struct Q5_1
+    : Streamed<V, Shape<Code::u5, 32, 1, Low::shared, -1, Rows::some>, Slab<V, 5>, 64, 320> {};
 template <class V>
 struct Q8_0
     : Streamed<V, Shape<Code::s8, 32, 1, Low::none, kSignedShift<V>>, SignedSlab<V>, 32, 512> {};
@@ -170,7 +174,8 @@ struct Mxfp4 : Streamed<V, Shape<Code::u5, 32, 1, Low::none, 4>,
 };
 
 template <class V>
-struct Q2K : Streamed<V, Shape<Code::u4, 256, 16, Low::each, -1, Rows::some>, Slab<V, 2>, 320, 128> {
+struct Q2K
+    : Streamed<V, Shape<Code::u4, 256, 16, Low::each, -1, Rows::some>, Slab<V, 2>, 320, 128> {
   KVASIR_INLINE typename V::Ints scale_pair(const std::byte* scales, int64_t pair) {
     return V::template nibble<0>(V::load_unsigned_pairs(scales + 64 + pair * 32));
   }
@@ -186,7 +191,8 @@ struct SignedScales : Streamed<V, ShapeOf, Lines, kScaleBytesOf, kSlabBytesOf> {
   }
 };
 template <class V>
-struct Q3K : SignedScales<V, Shape<Code::u4, 256, 16, Low::none, 2, Rows::some>, Slab<V, 3>, 288, 192> {};
+struct Q3K
+    : SignedScales<V, Shape<Code::u4, 256, 16, Low::none, 2, Rows::some>, Slab<V, 3>, 288, 192> {};
 template <class V>
 struct Q6K : SignedScales<V, Shape<Code::u6, 256, 16, Low::none, 5>, Slab<V, 6>, 288, 384> {};
 template <class V>
@@ -211,7 +217,8 @@ using TernaryShape = Shape<Code::u4, 256, 1, Low::none, 0, Rows::some>;
 template <class V>
 struct Tq2_0 : Streamed<V, TernaryShape, Slab<V, 2>, 32, 128> {};
 
-/// Formats whose codes come from tables: the definition reads each row, and products are made from the tile.
+/// Formats whose codes come from tables: the definition reads each row, and products are made from
+/// the tile.
 template <class V, class ShapeOf, WeightFormat kFormatOf>
 struct Tabled {
   using Vocabulary = V;

@@ -1,20 +1,21 @@
-// Where an inner loop finds a panel's groups: in memory as they are packed, or in a tile unpacked before.
+// Where an inner loop finds a panel's groups: in memory as they are packed, or in a tile unpacked
+// before.
 #pragma once
 
 #include "cpu_kernels/generic/quantized_formats.h"
 
 namespace kvasir::kernels::generic {
 
-// A tile of 16 rows x 1,024 columns takes 16 KB as bytes and 4 to 5 KB of scales: it stays in L1 while every
-// row of the batch passes by. 128 rows of 1,024 activation codes are 128 KB of L2.
+// A tile of 16 rows x 1,024 columns takes 16 KB as bytes and 4 to 5 KB of scales: it stays in L1
+// while every row of the batch passes by. 128 rows of 1,024 activation codes are 128 KB of L2.
 enum : int64_t { kTileColumns = 1024, kTileGroups = 32, kTileWideGroups = 4, kBlockRows = 128 };
 
 struct TileScratch {
   alignas(64) std::byte lines[kTileColumns * 16];
-  alignas(64) float scales[kTileGroups * 32];                      ///< [group][16 d, 16 m]
-  alignas(64) std::byte scale_pairs[kTileWideGroups * 8 * 64];     ///< [group][pair]
+  alignas(64) float scales[kTileGroups * 32];                   ///< [group][16 d, 16 m]
+  alignas(64) std::byte scale_pairs[kTileWideGroups * 8 * 64];  ///< [group][pair]
   alignas(64) std::byte minimum_pairs[kTileWideGroups * 8 * 64];
-  alignas(64) float sums[kBlockRows * 16];                         ///< [row][16]
+  alignas(64) float sums[kBlockRows * 16];  ///< [row][16]
 };
 static_assert(sizeof(TileScratch) <= kMatmulScratchBytes);
 
@@ -83,8 +84,7 @@ struct TileGroups {
   }
   template <class Use>
   KVASIR_INLINE void for_lines(const TileGroups& w, int64_t g, int64_t slab, const Use& use) {
-    const std::byte* at =
-        w.scratch->lines + ((g - w.first_group) * Shape::kSlabs + slab) * 512;
+    const std::byte* at = w.scratch->lines + ((g - w.first_group) * Shape::kSlabs + slab) * 512;
     for_constants<8>([&](auto i) __attribute__((always_inline)) {
       use(V::load_line(at + i.value * 64), i);
     });

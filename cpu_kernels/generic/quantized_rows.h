@@ -58,44 +58,49 @@ struct MicroKernel {
     return Shape::kSubBlocks == 8 ? group.sums32 : group.sums16;
   }
 
-  /// totals[m] += the scaled sums of one slab's lines. `scales(half)`: of the sub-block of lines 0..3 or 4..7.
+  /// totals[m] += the scaled sums of one slab's lines. `scales(half)`: of the sub-block of lines
+  /// 0..3 or 4..7.
   template <int kRows, bool kFirst, class Codes8, class Scales>
   KVASIR_INLINE void add_slab(const Groups& w, int64_t g, int64_t slab, const Codes8& codes,
                               const Scales& scales, Ints (&totals)[kRows]) {
     Dot dots[kRows];
-    Groups::for_lines(w, g, slab, [&](const auto& line, auto i) __attribute__((always_inline)) {
-      constexpr int kLine = i.value;
-      if constexpr (kLine % kRun == 0) {
+    Groups::for_lines(
+        w, g, slab, [&](const auto& line, auto i) __attribute__((always_inline)) {
+          constexpr int kLine = i.value;
+          if constexpr (kLine % kRun == 0) {
 #pragma GCC unroll 16
-        for (int m = 0; m < kRows; ++m) Dot::start(dots[m]);
-      }
-#pragma GCC unroll 16
-      for (int m = 0; m < kRows; ++m) Dot::add(dots[m], line, Codes8::row(codes, m) + kLine * 4);
-      if constexpr (kLine % kRun == kRun - 1) {
-#pragma GCC unroll 16
-        for (int m = 0; m < kRows; ++m) {
-          Ints part;
-          if constexpr (kScaled) {
-            part = Dot::scaled(dots[m], scales(Constant<kLine / 4>{}));
-          } else {
-            part = Dot::widen(dots[m]);
+            for (int m = 0; m < kRows; ++m) Dot::start(dots[m]);
           }
-          if constexpr (kFirst && kLine == kRun - 1) {
-            totals[m] = part;
-          } else {
-            totals[m] = V::add(totals[m], part);
-            Dot::keep_order(totals[m]);
+#pragma GCC unroll 16
+          for (int m = 0; m < kRows; ++m)
+            Dot::add(dots[m], line, Codes8::row(codes, m) + kLine * 4);
+          if constexpr (kLine % kRun == kRun - 1) {
+#pragma GCC unroll 16
+            for (int m = 0; m < kRows; ++m) {
+              Ints part;
+              if constexpr (kScaled) {
+                part = Dot::scaled(dots[m], scales(Constant<kLine / 4>{}));
+              } else {
+                part = Dot::widen(dots[m]);
+              }
+              if constexpr (kFirst && kLine == kRun - 1) {
+                totals[m] = part;
+              } else {
+                totals[m] = V::add(totals[m], part);
+                Dot::keep_order(totals[m]);
+              }
+            }
           }
-        }
-      }
-    });
+        });
   }
 
   /// The integer sums of a group.
   template <int kRows, class Codes8, class GroupRows>
   KVASIR_INLINE void integers(const Groups& w, int64_t g, Codes8& codes, const GroupRows& groups,
                               Ints (&totals)[kRows]) {
-    const auto none = [](auto) __attribute__((always_inline)) { return V::zero_ints(); };
+    const auto none = [](auto) __attribute__((always_inline)) {
+      return V::zero_ints();
+    };
     if constexpr (!Shape::kWide) {
       add_slab<kRows, true>(w, g, 0, codes, none, totals);
       Codes8::advance(codes, 32);
@@ -115,19 +120,24 @@ struct MicroKernel {
         const Ints first = V::first_scales(both);
         const Ints second = V::second_scales(both);
         if constexpr (Shape::kSubBlocks == 8) {
-          add_slab<kRows, false>(w, g, 2 * pair, codes, [&](auto) __attribute__((always_inline)) { return first; }, totals);
+          add_slab<kRows, false>(
+              w, g, 2 * pair, codes, [&](auto) __attribute__((always_inline)) { return first; },
+              totals);
           Codes8::advance(codes, 32);
-          add_slab<kRows, false>(w, g, 2 * pair + 1, codes, [&](auto) __attribute__((always_inline)) { return second; }, totals);
+          add_slab<kRows, false>(
+              w, g, 2 * pair + 1,
+              codes, [&](auto) __attribute__((always_inline)) { return second; }, totals);
         } else {
-          add_slab<kRows, false>(w, g, pair, codes,
-                                 [&](auto half) __attribute__((always_inline)) {
-                                   if constexpr (half.value == 0) {
-                                     return first;
-                                   } else {
-                                     return second;
-                                   }
-                                 },
-                                 totals);
+          add_slab<kRows, false>(
+              w, g, pair, codes,
+              [&](auto half) __attribute__((always_inline)) {
+                if constexpr (half.value == 0) {
+                  return first;
+                } else {
+                  return second;
+                }
+              },
+              totals);
         }
         Codes8::advance(codes, 32);
       }
@@ -142,7 +152,8 @@ struct MicroKernel {
     if constexpr (Shape::kOffsetShift >= 0) {
       if constexpr (kScaled) {
         Ints low[kRows];
-        pair_products<kRows>(groups, [&](int64_t pair) { return Groups::scale_pair(w, g, pair); }, low);
+        pair_products<kRows>(
+            groups, [&](int64_t pair) { return Groups::scale_pair(w, g, pair); }, low);
 #pragma GCC unroll 16
         for (int m = 0; m < kRows; ++m)
           totals[m] = V::template subtract_shifted<Shape::kOffsetShift>(totals[m], low[m]);
@@ -188,7 +199,8 @@ struct MicroKernel {
     }
     if constexpr (Shape::kLow == Low::each) {
       Ints low[kRows];
-      pair_products<kRows>(groups, [&](int64_t pair) { return Groups::minimum_pair(w, g, pair); }, low);
+      pair_products<kRows>(
+          groups, [&](int64_t pair) { return Groups::minimum_pair(w, g, pair); }, low);
       const F minimum = Groups::minimum(w, g);
 #pragma GCC unroll 16
       for (int m = 0; m < kRows; ++m) {
@@ -219,28 +231,28 @@ struct MicroKernel {
 };
 
 /// Stores 16 outputs of each of kRows rows; the last panel may have fewer.
-  template <int kRows, class F>
+template <int kRows, class F>
 KVASIR_INLINE void write_outputs(const MatmulTask& task, int64_t panel, int64_t row,
-                           const F (&sums)[kRows]) {
-    const int64_t n = panel * kPanelRows;
-    const int64_t count = task.weights->n_rows - n;
-    float* y = task.output + row * task.output_stride + n;
-    if (count >= kPanelRows && !task.add_to_output) {
+                                 const F (&sums)[kRows]) {
+  const int64_t n = panel * kPanelRows;
+  const int64_t count = task.weights->n_rows - n;
+  float* y = task.output + row * task.output_stride + n;
+  if (count >= kPanelRows && !task.add_to_output) {
 #pragma GCC unroll 16
-      for (int m = 0; m < kRows; ++m) F::store(y + m * task.output_stride, sums[m]);
-    } else if (count >= kPanelRows) {
+    for (int m = 0; m < kRows; ++m) F::store(y + m * task.output_stride, sums[m]);
+  } else if (count >= kPanelRows) {
 #pragma GCC unroll 16
-      for (int m = 0; m < kRows; ++m) {
-        float* at = y + m * task.output_stride;
-        F::store(at, F::add(F::load(at), sums[m]));
-      }
-    } else {
-      for (int m = 0; m < kRows; ++m) {
-        float* at = y + m * task.output_stride;
-        const F sum = task.add_to_output ? F::add(F::load_first(at, count), sums[m]) : sums[m];
-        F::store_first(at, sum, count);
-      }
+    for (int m = 0; m < kRows; ++m) {
+      float* at = y + m * task.output_stride;
+      F::store(at, F::add(F::load(at), sums[m]));
+    }
+  } else {
+    for (int m = 0; m < kRows; ++m) {
+      float* at = y + m * task.output_stride;
+      const F sum = task.add_to_output ? F::add(F::load_first(at, count), sums[m]) : sums[m];
+      F::store_first(at, sum, count);
     }
   }
+}
 
 }  // namespace kvasir::kernels::generic

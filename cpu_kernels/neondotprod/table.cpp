@@ -1,4 +1,5 @@
 #include "cpu_kernels/generic/table.h"
+
 #include "cpu_kernels/neondotprod/vocabulary.h"
 
 namespace kvasir::kernels::neondotprod {

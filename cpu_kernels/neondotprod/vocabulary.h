@@ -1,4 +1,5 @@
-// AArch64 with the dot product extension: sdot adds four products of signed bytes to each int32 lane.
+// AArch64 with the dot product extension: sdot adds four products of signed bytes to each int32
+// lane.
 #pragma once
 
 #include "cpu_kernels/neon/vocabulary.h"
@@ -8,7 +9,8 @@ namespace kvasir::kernels::neondotprod {
 struct Isa : neon::Base<Isa> {
   static constexpr const char* kName = "neon-dotprod";
   static constexpr int kSignedBias = 0;
-  // 4 rows x 4 sums and 4 x 4 totals or floats are 32 registers; the weights need 4 more. Not measured.
+  // 4 rows x 4 sums and 4 x 4 totals or floats are 32 registers; the weights need 4 more. Not
+  // measured.
   static constexpr int kQuantizedRows = 3;
 
   /// Exact in int32 for any number of lines. Codes of at most 6 bits are signed bytes too.

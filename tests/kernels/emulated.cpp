@@ -28,7 +28,9 @@ std::vector<const KernelTable*> emulated_tables() {
 
 #else
 
-std::vector<const KernelTable*> emulated_tables() { return {}; }
+std::vector<const KernelTable*> emulated_tables() {
+  return {};
+}
 
 #endif
 

@@ -1,4 +1,5 @@
-// Weight matrices as files have them, of random blocks with finite scales: for tests and benchmarks.
+// Weight matrices as files have them, of random blocks with finite scales: for tests and
+// benchmarks.
 #pragma once
 
 #include <algorithm>
@@ -12,8 +13,8 @@
 
 namespace kvasir::kernels::test {
 
-/// A file's block, by WeightFormat: its size, and where its halves (scales, minimums) lie. MXFP4 has one
-/// byte of exponent instead, IQ1_M hides a half in the highest nibbles of its last 4 words.
+/// A file's block, by WeightFormat: its size, and where its halves (scales, minimums) lie. MXFP4
+/// has one byte of exponent instead, IQ1_M hides a half in the highest nibbles of its last 4 words.
 struct FileBlock {
   int64_t columns;
   size_t bytes;
@@ -21,15 +22,15 @@ struct FileBlock {
 };
 inline const FileBlock& file_block(WeightFormat format) {
   static const FileBlock kBlocks[] = {
-      {1, 4, {}},        {1, 2, {}},        {1, 2, {}},           // f32 f16 bf16
-      {32, 18, {0}},     {32, 20, {0, 2}},  {32, 22, {0}},        // q4_0 q4_1 q5_0
-      {32, 24, {0, 2}},  {32, 34, {0}},     {32, 18, {0}},        // q5_1 q8_0 iq4_nl
-      {32, 17, {}},      {256, 84, {80, 82}}, {256, 110, {108}},  // mxfp4 q2_k q3_k
-      {256, 144, {0, 2}}, {256, 176, {0, 2}}, {256, 210, {208}},  // q4_k q5_k q6_k
-      {256, 136, {0}},   {256, 66, {0}},    {256, 74, {0}},       // iq4_xs iq2_xxs iq2_xs
-      {256, 82, {0}},    {256, 98, {0}},    {256, 110, {0}},      // iq2_s iq3_xxs iq3_s
-      {256, 50, {0}},    {256, 56, {}},     {256, 54, {52}},      // iq1_s iq1_m tq1_0
-      {256, 66, {64}},                                            // tq2_0
+      {1, 4, {}},         {1, 2, {}},          {1, 2, {}},         // f32 f16 bf16
+      {32, 18, {0}},      {32, 20, {0, 2}},    {32, 22, {0}},      // q4_0 q4_1 q5_0
+      {32, 24, {0, 2}},   {32, 34, {0}},       {32, 18, {0}},      // q5_1 q8_0 iq4_nl
+      {32, 17, {}},       {256, 84, {80, 82}}, {256, 110, {108}},  // mxfp4 q2_k q3_k
+      {256, 144, {0, 2}}, {256, 176, {0, 2}},  {256, 210, {208}},  // q4_k q5_k q6_k
+      {256, 136, {0}},    {256, 66, {0}},      {256, 74, {0}},     // iq4_xs iq2_xxs iq2_xs
+      {256, 82, {0}},     {256, 98, {0}},      {256, 110, {0}},    // iq2_s iq3_xxs iq3_s
+      {256, 50, {0}},     {256, 56, {}},       {256, 54, {52}},    // iq1_s iq1_m tq1_0
+      {256, 66, {64}},                                             // tq2_0
   };
   static_assert(std::size(kBlocks) == static_cast<size_t>(WeightFormat::count));
   return kBlocks[static_cast<size_t>(format)];
@@ -40,8 +41,9 @@ inline size_t file_row_bytes(WeightFormat format, int64_t columns) {
   return static_cast<size_t>(columns / block.columns) * block.bytes;
 }
 
-/// `extreme`: all bytes of a block's codes are the same, all bits or none or the ends of a signed byte; all
-/// activations +-127; every other group of activations has one sign, so that sums of pairs reach their bounds.
+/// `extreme`: all bytes of a block's codes are the same, all bits or none or the ends of a signed
+/// byte; all activations +-127; every other group of activations has one sign, so that sums of
+/// pairs reach their bounds.
 enum class Codes { random, extreme };
 
 inline void put_half(std::byte* at, float v) {
@@ -83,7 +85,8 @@ inline std::vector<std::byte> file_matrix(WeightFormat format, int64_t rows, int
     } else if (format == WeightFormat::bf16) {
       std::memcpy(block, reinterpret_cast<const std::byte*>(&v) + 2, 2);
     } else {
-      constexpr std::byte kEnds[] = {std::byte{0xFF}, std::byte{0}, std::byte{0x80}, std::byte{0x7F}};
+      constexpr std::byte kEnds[] = {std::byte{0xFF}, std::byte{0}, std::byte{0x80},
+                                     std::byte{0x7F}};
       const std::byte all = kEnds[random() % 4];
       for (size_t i = 0; i < layout.bytes; ++i)
         block[i] = kind == Codes::extreme ? all : static_cast<std::byte>(random() % 256);

@@ -66,9 +66,9 @@ TEST_CASE("given 1 to 50 outputs and 1 to 40 rows, when multiplied, then no tail
         const auto expected = run(scalar_kernels(), w.matrix, x.view, first, end, add);
         for (const auto* table : tables) {
           check_same(expected, run(*table, w.matrix, x.view, first, end, add), table->name,
-                     std::string(format_name(format)) + " rows and seed " +
-                         std::to_string(rows) + " batch and seed " + std::to_string(m) +
-                         " panels " + std::to_string(first) + " to " + std::to_string(end));
+                     std::string(format_name(format)) + " rows and seed " + std::to_string(rows) +
+                         " batch and seed " + std::to_string(m) + " panels " +
+                         std::to_string(first) + " to " + std::to_string(end));
           cases++;
         }
       }
@@ -166,15 +166,17 @@ TEST_CASE("given scalar products, when compared with doubles, then they are with
       for (int64_t i = 0; i < m; ++i) {
         double sum = 0, magnitude = 0;
         for (int64_t k = 0; k < columns; ++k) {
-          const double term = x.read(format, i, k) * static_cast<double>(row[static_cast<size_t>(k)]);
+          const double term =
+              x.read(format, i, k) * static_cast<double>(row[static_cast<size_t>(k)]);
           sum += term;
           magnitude += std::abs(term);
         }
-        // Every term is rounded a handful of times and passes at most 256 + 2 sums; a minimum is added
-        // apart from its weight, which may be much smaller than both.
+        // Every term is rounded a handful of times and passes at most 256 + 2 sums; a minimum is
+        // added apart from its weight, which may be much smaller than both.
         const double bound = magnitude * 6e-8 * 260 * (format == WeightFormat::q2_k ? 4 : 1);
         INFO(format_name(format));
-        CHECK(std::abs(static_cast<double>(y[static_cast<size_t>(i * (rows + 5) + n)]) - sum) <= bound);
+        CHECK(std::abs(static_cast<double>(y[static_cast<size_t>(i * (rows + 5) + n)]) - sum) <=
+              bound);
       }
     }
   }

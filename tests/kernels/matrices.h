@@ -62,9 +62,9 @@ struct Inputs {
         random[i] = random[decides] > 0 ? 3.0F : -3.0F;
       }
     }
-    view = {rows,         columns,      values.data(),     columns + 3,
-            codes.data(), stride,       groups.data(),     columns / 32,
-            wide_codes.data(), wide_groups.data(), columns / 256};
+    view = {rows,         columns,       values.data(), columns + 3,       codes.data(),
+            stride,       groups.data(), columns / 32,  wide_codes.data(), wide_groups.data(),
+            columns / 256};
     for (int64_t m = 0; m < rows; ++m) {
       std::copy_n(random.data() + m * columns, columns, values.data() + m * (columns + 3));
       quantize(m);
@@ -87,7 +87,8 @@ struct Inputs {
       case InputForm::wide_groups:
         return static_cast<double>(view.wide_groups[m * view.wide_groups_stride + k / 256].scale) *
                view.wide_codes[m * stride + k];
-      default: return static_cast<double>(view.values[m * view.values_stride + k]);
+      default:
+        return static_cast<double>(view.values[m * view.values_stride + k]);
     }
   }
   int64_t stride;
