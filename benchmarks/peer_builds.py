@@ -22,12 +22,12 @@ class Peer:
     source: str            # folder of the sources inside the package
     bench_options: tuple   # at its best on a CPU
     one_token_options: tuple
-    batched_options: tuple  # of llama-batched-bench
+    batched_options: tuple  # of llama-batched-bench; ik 0.1.5 aborts there with flash attention (GGML_ASSERT(S > 0))
 
 
 PEERS = (
     Peer("llama.cpp", "llama-cpp-python", "0.3.36", "vendor/llama.cpp", (), ("--no-warmup",), ()),
-    Peer("ik_llama.cpp", "ik-llama-cpp-python", "0.1.5", "vendor/ik_llama.cpp", ("-rtr", "1", "-fa", "1"), ("-w", "0"), ("-rtr", "-fa")),
+    Peer("ik_llama.cpp", "ik-llama-cpp-python", "0.1.5", "vendor/ik_llama.cpp", ("-rtr", "1", "-fa", "1"), ("-w", "0"), ("-rtr", "-no-fa")),
 )
 CMAKE_OPTIONS = ("-DCMAKE_BUILD_TYPE=Release", "-DGGML_NATIVE=ON", "-DLLAMA_CURL=OFF", "-DLLAMA_OPENSSL=OFF")
 

@@ -9,10 +9,12 @@
 
 record() { printf '%s %s %s %s\n' "$1" "$2" "$stage" "$3" >>"$counts"; }
 
-# Names of what failed within a check, from its log: the programs of unit_tests.py, the cases of unittest and doctest.
+# Names of what failed within a check, from its log: programs of unit_tests.py, cases of unittest and of doctest.
 failed_names() {
-  sed -n -E 's/^failed: (.*)/\1/p; s/^(FAIL|ERROR): ([^ ]+).*/\2/p; s/^TEST CASE: +(.*)/\1/p' "$1" | sort -u | head -n 12 |
-    paste -s -d ';' | cut -c 1-600
+  awk '/^failed: / {sub(/^failed: /, ""); print}
+       /^(FAIL|ERROR): / {print $2}
+       /^TEST CASE: / {name = $0; sub(/^TEST CASE: +/, "", name)}
+       / ERROR: / && name != "" {print name; name = ""}' "$1" | sort -u | head -n 12 | paste -s -d ';' | cut -c 1-600
 }
 
 log_of() { printf '%s/%s/%s.log' "$logs" "$stage" "$(printf '%s' "$1" | tr -c 'A-Za-z0-9._-' '_')"; }
