@@ -25,12 +25,15 @@ struct CpuTiles {
     layout.column_bytes[1] = static_cast<uint16_t>(4 * lines);
     layout.rows[2] = static_cast<uint8_t>(lines);
     layout.column_bytes[2] = 64;
+    // g++ 12 believes that only 8 bytes of it are read, and drops what is written to the others.
+    asm volatile("" : : "r"(&layout) : "memory");
     _tile_loadconfig(&layout);
   }
   KVASIR_INLINE void release() { _tile_release(); }
   /// sums[m][n] = sum over the columns of x[m][k] * code[n][k]; x: 16 rows `stride` bytes apart.
   KVASIR_INLINE void multiply(const int8_t* x, int64_t stride, const std::byte* lines,
                               int32_t* sums) {
+    asm volatile("" : : : "memory");  // g++ 12 does not know that tile loads read memory
     _tile_zero(0);
     _tile_loadd(1, x, stride);
     _tile_loadd(2, lines, 64);
