@@ -121,32 +121,7 @@ struct Matmul {
 /// Gives the table the products of every quantised format.
 template <class V>
 constexpr void put_matmuls(KernelTable& table) {
-  const auto put = [&table]<class Format, WeightFormat kFormat>() {
-    table.matmul[static_cast<int>(kFormat)] = Matmul<Format, kFormat>::run;
-  };
-  using namespace generic;  // NOLINT: the list below
-  put.template operator()<Q4_0<V>, WeightFormat::q4_0>();
-  put.template operator()<Q4_1<V>, WeightFormat::q4_1>();
-  put.template operator()<Q5_0<V>, WeightFormat::q5_0>();
-  put.template operator()<Q5_1<V>, WeightFormat::q5_1>();
-  put.template operator()<Q8_0<V>, WeightFormat::q8_0>();
-  put.template operator()<Iq4Nl<V>, WeightFormat::iq4_nl>();
-  put.template operator()<Mxfp4<V>, WeightFormat::mxfp4>();
-  put.template operator()<Q2K<V>, WeightFormat::q2_k>();
-  put.template operator()<Q3K<V>, WeightFormat::q3_k>();
-  put.template operator()<Q4K<V>, WeightFormat::q4_k>();
-  put.template operator()<Q5K<V>, WeightFormat::q5_k>();
-  put.template operator()<Q6K<V>, WeightFormat::q6_k>();
-  put.template operator()<Iq4Xs<V>, WeightFormat::iq4_xs>();
-  put.template operator()<Iq2Xxs<V>, WeightFormat::iq2_xxs>();
-  put.template operator()<Iq2Xs<V>, WeightFormat::iq2_xs>();
-  put.template operator()<Iq2S<V>, WeightFormat::iq2_s>();
-  put.template operator()<Iq3Xxs<V>, WeightFormat::iq3_xxs>();
-  put.template operator()<Iq3S<V>, WeightFormat::iq3_s>();
-  put.template operator()<Iq1S<V>, WeightFormat::iq1_s>();
-  put.template operator()<Iq1M<V>, WeightFormat::iq1_m>();
-  put.template operator()<Tq1_0<V>, WeightFormat::tq1_0>();
-  put.template operator()<Tq2_0<V>, WeightFormat::tq2_0>();
+  generic::put_quantized<V, Matmul>(table);
 }
 
 }  // namespace kvasir::kernels::amx

@@ -101,8 +101,7 @@ int16_t odd(uint32_t s) {
   return static_cast<int16_t>(2 * s + 1);
 }
 
-// -- IQ2_XXS: d; for 32 columns: 4 places of 8 bits, then 4 x 7 bits of signs and 4 of scale
-// --------------------
+// IQ2_XXS: d; for 32 columns: 4 places of 8 bits, then 4 x 7 bits of signs and 4 of scale
 
 void read_iq2_xxs(const std::byte* scales, const std::byte* codes, int64_t row, RowGroup& group) {
   start(scales, row, 0.125F, group);
@@ -116,8 +115,7 @@ void read_iq2_xxs(const std::byte* scales, const std::byte* codes, int64_t row, 
   }
 }
 
-// -- IQ2_XS: d; 32 x (9 bits of place, 7 of signs); 16 x 4 bits of scale
-// -----------------------------------------
+// IQ2_XS: d; 32 x (9 bits of place, 7 of signs); 16 x 4 bits of scale
 
 void read_iq2_xs(const std::byte* scales, const std::byte* codes, int64_t row, RowGroup& group) {
   start(scales, row, 0.125F, group);
@@ -130,8 +128,8 @@ void read_iq2_xs(const std::byte* scales, const std::byte* codes, int64_t row, R
     group.scales[s] = odd((byte_at(at + 64 + s / 2) >> (s % 2 * 4)) & 15U);
 }
 
-// -- IQ2_S: d; 32 low bytes of places; 32 bytes of signs; 8 bytes, 2 highest bits of 4 places each;
-// scales --------
+// IQ2_S: d; 32 low bytes of places; 32 bytes of signs; 8 bytes, 2 highest bits of 4 places each;
+// scales
 
 void read_iq2_s(const std::byte* scales, const std::byte* codes, int64_t row, RowGroup& group) {
   start(scales, row, 0.125F, group);
@@ -144,8 +142,7 @@ void read_iq2_s(const std::byte* scales, const std::byte* codes, int64_t row, Ro
     group.scales[s] = odd((byte_at(at + 72 + s / 2) >> (s % 2 * 4)) & 15U);
 }
 
-// -- IQ3_XXS: d; 64 places of 4 elements; for 32 columns 4 x 7 bits of signs and 4 of scale
-// ------------------------
+// IQ3_XXS: d; 64 places of 4 elements; for 32 columns 4 x 7 bits of signs and 4 of scale
 
 void read_iq3_xxs(const std::byte* scales, const std::byte* codes, int64_t row, RowGroup& group) {
   start(scales, row, 0.25F, group);
@@ -162,8 +159,8 @@ void read_iq3_xxs(const std::byte* scales, const std::byte* codes, int64_t row, 
   }
 }
 
-// -- IQ3_S: d; 64 low bytes of places; 8 bytes of their highest bits; 32 bytes of signs; 8 x 4 bits
-// of scale -------
+// IQ3_S: d; 64 low bytes of places; 8 bytes of their highest bits; 32 bytes of signs; 8 x 4 bits
+// of scale
 
 void read_iq3_s(const std::byte* scales, const std::byte* codes, int64_t row, RowGroup& group) {
   start(scales, row, 1.0F, group);
@@ -189,8 +186,8 @@ void put_shifted(uint64_t eight_v, bool minus, int8_t* codes) {
   std::memcpy(codes, &word, sizeof(word));
 }
 
-// -- IQ1_S: d; 32 low bytes of places; 8 x (4 x 3 highest bits, 3 bits of scale, 1 of sign of the
-// shift) -----------
+// IQ1_S: d; 32 low bytes of places; 8 x (4 x 3 highest bits, 3 bits of scale, 1 of sign of the
+// shift)
 
 void read_iq1_s(const std::byte* scales, const std::byte* codes, int64_t row, RowGroup& group) {
   start(scales, row, 0.125F, group);
@@ -205,10 +202,8 @@ void read_iq1_s(const std::byte* scales, const std::byte* codes, int64_t row, Ro
   }
 }
 
-// -- IQ1_M: 32 low bytes of places; 16 bytes, nibble i % 2: 3 highest bits and the shift's sign of
-// place i; 4 words
-//    of 4 x 3 bits of scale and, highest first in the last, 4 bits of d
-//    -------------------------------------------
+// IQ1_M: 32 low bytes of places; 16 bytes, nibble i % 2: 3 highest bits and the shift's sign of
+// place i; 4 words of 4 x 3 bits of scale and, highest first in the last, 4 bits of d
 
 bool pack_iq1_m(const std::byte* block, int64_t row, std::byte* scales, std::byte* codes) {
   std::memcpy(codes + row * 56, block, 56);

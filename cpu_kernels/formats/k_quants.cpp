@@ -17,8 +17,8 @@ uint32_t field(const std::byte* at, int shift, uint32_t bits) {
 /// dmin enters with its sign turned: weight = d scale code + m minimum, m = -dmin.
 constexpr uint16_t kHalfSign = 0x8000;
 
-// -- Q2_K: 16 bytes of scale | minimum << 4; 64 bytes, bits 2k of byte 32h + c: column 128h + 32k +
-// c; d, dmin --
+// Q2_K: 16 bytes of scale | minimum << 4; 64 bytes, bits 2k of byte 32h + c: column 128h + 32k +
+// c; d, dmin
 
 bool pack_q2_k(const std::byte* block, int64_t row, std::byte* scales, std::byte* codes) {
   const bool finite = pack_half(load_u16(block + 80), row, scales);
@@ -44,8 +44,8 @@ void read_q2_k(const std::byte* scales, const std::byte* codes, int64_t row, Row
   read_codes<2>(codes, row, 256, 0, group.codes);
 }
 
-// -- Q3_K: 32 bytes, bit k of byte c: highest bit of column 32k + c; 64 bytes as Q2_K; 12 bytes of
-// 6-bit scales; d --
+// Q3_K: 32 bytes, bit k of byte c: highest bit of column 32k + c; 64 bytes as Q2_K; 12 bytes of
+// 6-bit scales; d
 
 bool pack_q3_k(const std::byte* block, int64_t row, std::byte* scales, std::byte* codes) {
   const std::byte* six = block + 96;
@@ -78,10 +78,8 @@ void read_q3_k(const std::byte* scales, const std::byte* codes, int64_t row, Row
   read_codes<3>(codes, row, 256, 4, group.codes);
 }
 
-// -- Q4_K, Q5_K: d, dmin, 12 bytes of 6-bit scales and minimums; Q5_K: 32 bytes of highest bits as
-// in Q3_K;
-//    128 bytes, nibble k of byte 32j + c: column 64j + 32k + c
-//    ---------------------------------------------------
+// Q4_K, Q5_K: d, dmin, 12 bytes of 6-bit scales and minimums; Q5_K: 32 bytes of highest bits as
+// in Q3_K; 128 bytes, nibble k of byte 32j + c: column 64j + 32k + c
 
 bool pack_scales_and_minimums(const std::byte* block, int64_t row, std::byte* scales) {
   const std::byte* six = block + 4;
@@ -143,10 +141,8 @@ void read_q5_k(const std::byte* scales, const std::byte* codes, int64_t row, Row
   read_codes<5>(codes, row, 256, 0, group.codes);
 }
 
-// -- Q6_K: 128 bytes, nibble k of byte 64h + 32j + c: column 128h + 64k + 32j + c; 64 bytes, bits
-// 2i of byte
-//    32h + c: highest bits of column 128h + 32i + c; 16 int8 scales; d
-//    -------------------------------------------
+// Q6_K: 128 bytes, nibble k of byte 64h + 32j + c: column 128h + 64k + 32j + c; 64 bytes, bits
+// 2i of byte 32h + c: highest bits of column 128h + 32i + c; 16 int8 scales; d
 
 bool pack_q6_k(const std::byte* block, int64_t row, std::byte* scales, std::byte* codes) {
   for (int slab = 0; slab < 8; ++slab) {
@@ -167,10 +163,8 @@ void read_q6_k(const std::byte* scales, const std::byte* codes, int64_t row, Row
   read_codes<6>(codes, row, 256, 32, group.codes);
 }
 
-// -- IQ4_XS: d; 16 bits, 2 highest bits of each scale; 4 bytes of low nibbles of scales; 8 blocks
-// of 16 bytes of
-//    nibbles as Q4_0
-//    ---------------------------------------------------------------------------------------------
+// IQ4_XS: d; 16 bits, 2 highest bits of each scale; 4 bytes of low nibbles of scales; 8 blocks
+// of 16 bytes of nibbles as Q4_0
 
 bool pack_iq4_xs(const std::byte* block, int64_t row, std::byte* scales, std::byte* codes) {
   const uint32_t highs = load_u16(block + 2);

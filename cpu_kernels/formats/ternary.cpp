@@ -36,10 +36,8 @@ void put_digits(const std::byte* bytes, uint8_t* digits) {
   }
 }
 
-// -- TQ1_0: 32 bytes, digit i of byte c: column 32i + c; 16 bytes, digit i of byte c: column 160 +
-// 16i + c;
-//    4 bytes, digit i of byte c: column 240 + 4i + c; d
-//    ----------------------------------------------------------
+// TQ1_0: 32 bytes, digit i of byte c: column 32i + c; 16 bytes, digit i of byte c: column 160 +
+// 16i + c; 4 bytes, digit i of byte c: column 240 + 4i + c; d
 
 bool pack_tq1_0(const std::byte* block, int64_t row, std::byte* scales, std::byte* codes) {
   uint8_t digits[260];
@@ -68,8 +66,7 @@ void read_tq1_0(const std::byte* scales, const std::byte* codes, int64_t row, Ro
   }
 }
 
-// -- TQ2_0: 64 bytes as Q2_K; d
-// ----------------------------------------------------------------------------------
+// TQ2_0: 64 bytes as Q2_K; d
 
 bool pack_tq2_0(const std::byte* block, int64_t row, std::byte* scales, std::byte* codes) {
   for (int slab = 0; slab < 8; ++slab) {

@@ -10,20 +10,10 @@ Result<Config> read_config(const gguf::Header& header) {
   Metadata data(header, "llama");
   Config config;
   if (auto s = read_sizes(data, config); !s) return std::move(s).error();
-  AttentionKind full;
-  full.rope_base = data.number_or("rope.freq_base", 10000.0, 1.0, 1e12);
-  if (auto s = read_rope_scaling(data, full); !s) return std::move(s).error();
   // The converter orders query and key rows for pairs (2i, 2i + 1).
   config.file_pairs_interleaved = true;
   config.may_have_rope_factors = true;
-  for (int64_t i = 0; i < config.n_layers; ++i) config.add_layer(full);
-
-  if (auto s = refuse_unless_zero(
-          data, {"expert_count", "attention.sliding_window", "attention.clamp_kqv",
-                 "attention.max_alibi_bias", "logit_scale", "attention.scale"});
-      !s)
-    return std::move(s).error();
-  if (auto s = refuse_unknown_rope_keys(data, {"rope.freq_base"}); !s) return std::move(s).error();
+  if (auto s = read_full_attention(data, config); !s) return std::move(s).error();
   return config;
 }
 

@@ -11,17 +11,7 @@ Result<Config> read_config(const gguf::Header& header) {
   Config config;
   if (auto s = read_sizes(data, config); !s) return std::move(s).error();
   config.attention_biases = true;
-  AttentionKind full;
-  full.rope_base = data.number_or("rope.freq_base", 10000.0, 1.0, 1e12);
-  if (auto s = read_rope_scaling(data, full); !s) return std::move(s).error();
-  for (int64_t i = 0; i < config.n_layers; ++i) config.add_layer(full);
-
-  if (auto s = refuse_unless_zero(
-          data, {"expert_count", "attention.sliding_window", "attention.clamp_kqv",
-                 "attention.max_alibi_bias", "logit_scale", "attention.scale"});
-      !s)
-    return std::move(s).error();
-  if (auto s = refuse_unknown_rope_keys(data, {"rope.freq_base"}); !s) return std::move(s).error();
+  if (auto s = read_full_attention(data, config); !s) return std::move(s).error();
   return config;
 }
 

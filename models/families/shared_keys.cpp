@@ -78,4 +78,17 @@ Status refuse_unknown_rope_keys(const Metadata& data, std::initializer_list<cons
   return {};
 }
 
+Status read_full_attention(Metadata& data, Config& config) {
+  AttentionKind full;
+  full.rope_base = data.number_or("rope.freq_base", 10000.0, 1.0, 1e12);
+  if (auto s = read_rope_scaling(data, full); !s) return s;
+  for (int64_t i = 0; i < config.n_layers; ++i) config.add_layer(full);
+  if (auto s = refuse_unless_zero(
+          data, {"expert_count", "attention.sliding_window", "attention.clamp_kqv",
+                 "attention.max_alibi_bias", "logit_scale", "attention.scale"});
+      !s)
+    return s;
+  return refuse_unknown_rope_keys(data, {"rope.freq_base"});
+}
+
 }  // namespace kvasir::families

@@ -16,6 +16,10 @@ Status read_sizes(Metadata& data, Config& config);
 /// `kind` with the file's RoPE scaling: "none" or "linear" with its factor.
 Status read_rope_scaling(Metadata& data, AttentionKind& kind);
 
+/// Layers that all see everything and turn by one base, rope.freq_base; refuses the keys under "rope." and
+/// the others that would change this arithmetic.
+Status read_full_attention(Metadata& data, Config& config);
+
 /// Refuses each of these keys when it is there and not 0: it would change the arithmetic.
 Status refuse_unless_zero(Metadata& data, std::initializer_list<const char*> names);
 
