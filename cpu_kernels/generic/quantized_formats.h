@@ -53,8 +53,7 @@ struct Shape {
 template <class V>
 constexpr int kSignedShift = V::kSignedBias == 0 ? -1 : 7;
 
-// -- lines of a slab of 32 columns, see formats/slabs.h
-// -----------------------------------------------------------
+// Lines of a slab of 32 columns, see formats/slabs.h.
 
 /// use(line, Constant<index>) for each of the 8 lines, in order.
 template <class V, int kBits>
@@ -128,8 +127,7 @@ struct SignedSlab {
   }
 };
 
-// -- formats
-// -------------------------------------------------------------------------------------------------------
+// Formats.
 
 /// Bytes of a group's two parts, and lines of the slab at `codes + slab * kSlabBytes`.
 template <class V, class ShapeOf, class Lines, int kScaleBytesOf, int kSlabBytesOf>
